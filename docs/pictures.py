@@ -111,13 +111,15 @@ def cdu():
 def flow():
     d = Drawing(960, 220, "From RTL to figures: Yosys, ABC and OpenSTA, and what is done with the netlist")
     steps = (("Amaranth", "RTLIL"), ("Yosys", "flip-flops, gates"), ("fanout.py", "copies, buffers"),
-             ("ABC", "cells, by recipe"), ("complement.py", "inverters"), ("OpenSTA", "sizes, slack"))
+             ("ABC", "cells, by recipe"), ("complement.py", "inverters"), ("relaxation.py", "sizes"),
+             ("OpenSTA", "slack"))
     for k, lines in enumerate(steps):
-        d.box(15 + 160 * k, 30, 130, 54, *lines)
+        d.box(10 + 137 * k, 30, 116, 54, *lines)
         if k:
-            d.arrow((160 * k - 15, 57), (15 + 160 * k, 57))
+            d.arrow((137 * k - 11, 57), (10 + 137 * k, 57))
+    d.arrow((832, 66), (811, 66))
     d.box(815, 130, 130, 54, "net.v", "the smallest in time", kind="port")
-    d.arrow((880, 84), (880, 130))
+    d.arrow((890, 84), (890, 130))
     uses = (("equivalence", "by ABC"), ("power", "real activations"), ("simulation", "of the gates"))
     for k, lines in enumerate(uses):
         d.box(335 + 160 * k, 130, 130, 54, *lines)

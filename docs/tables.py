@@ -119,7 +119,10 @@ def fpga(entries, stale=()):
 
 
 def late(recorded, stale=()):
-    """The lines of the table of what does not meet the clock."""
+    """The lines of the table of what does not meet the clock, or that nothing is such."""
+    if all(one["slack"] >= 0 for one in recorded.values()):
+        yield "Everything that is mapped meets 1.455 GHz."
+        return
     yield "| unit | area, um² | slack, ps | recipe |"
     yield "|---|---:|---:|---|"
     for label, one in recorded.items():

@@ -1,39 +1,15 @@
 """RTLIL of units of which one sees more than their ports."""
 
 import re
-import sys
 
 from amaranth.back import rtlil
 from amaranth.hdl import Signal
 
 from actcodec.synth.flow import yosys
 
-__all__ = ["named", "opened", "outputs", "peeked"]
+__all__ = ["opened", "outputs", "peeked"]
 
 FIRST = 100000  # index of a port, behind all others
-UNNAMED = "$signal"  # as Amaranth calls a signal whose variable it does not see
-
-
-def named(component):
-    """The component, whose signals without a name of their own, as those that are made several at once, have the name
-    of the variable of its ``elaborate`` that holds them."""
-    elaborate = component.elaborate
-
-    def watch(frame, event, _):
-        if event == "return" and frame.f_code is elaborate.__func__.__code__:
-            for name, value in frame.f_locals.items():
-                if isinstance(value, Signal) and value.name == UNNAMED:
-                    value.name = name
-
-    def elaborate_named(platform):
-        sys.setprofile(watch)
-        try:
-            return elaborate(platform)
-        finally:
-            sys.setprofile(None)
-
-    component.elaborate = elaborate_named
-    return component
 
 
 def flat(component, folder, *commands):

@@ -16,7 +16,7 @@ from actcodec.rtl.comet.payloads import LANES
 from actcodec.units import UNITS
 from formal.catalogue import Proof
 from formal.harness import Harness
-from formal.inside import named, outputs, peeked
+from formal.inside import outputs, peeked
 from formal.progress import MOVES
 
 __all__ = ["deep", "moves", "proofs"]
@@ -45,7 +45,7 @@ class Inside:
     """A harness, and what is to be seen inside of the unit."""
 
     def __init__(self, folder):
-        component = named(UNITS["interleave"].build())
+        component = UNITS["interleave"].build()
         parts = ("level", "some", "any")
         words = [f"step_{k}" for k in range(DEPTH - 1)]
         lanes = [[f"{name}_{lane}" for lane in range(LANES)] for name in ("part", "byte")]

@@ -1,5 +1,4 @@
-# What scripts ask of OpenSTA. Slacks are in seconds, delays in nanoseconds. Cells that lie in a module of
-# their own are nobody's to change.
+# What scripts ask of OpenSTA, with slacks in seconds.
 
 proc iterate {iterator} {
   set found {}
@@ -9,8 +8,6 @@ proc iterate {iterator} {
 }
 
 proc kind {cell} { return [get_property $cell ref_name] }
-
-proc own {cell} { return [expr {[string first / [get_full_name $cell]] < 0}] }
 
 proc slack {vertex} { return [expr {min([lindex [$vertex slacks rise] 1], [lindex [$vertex slacks fall] 1])}] }
 

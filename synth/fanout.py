@@ -5,7 +5,7 @@ __all__ = ["CLOCKED", "COPIES", "LOADS", "PINS", "buffer", "duplicate", "gate"]
 
 LOADS = 72  # cells that one copy of a flip-flop serves, unless that took more than so many copies:
 COPIES = 64
-MANY, LOADS_OF_MANY = 8000, 48  # among so many flip-flops fewer, as OpenSTA's tries at sizes do not go round there
+MANY, LOADS_OF_MANY = 8000, 48  # among so many flip-flops fewer
 CLOCKED = 64  # flip-flops that one clock gate serves
 PINS = 8  # of flip-flops that a gate can drive by itself
 BUFFERS = {16: "BUF_X4", 32: "BUF_X8"}  # and what a buffer can

@@ -1,7 +1,7 @@
 """From an Amaranth component to Nangate45 cells with their timing, cached by what went into it.
 
-Yosys brings the unit down to flip-flops and gates once; ABC maps those with one recipe after the other, OpenSTA sizes
-the cells and times the result, and the smallest netlist that meets the clock is kept (the fastest if none does).
+Yosys brings the unit down to flip-flops and gates once; ABC maps those with one recipe after the other, all cells get
+their sizes, OpenSTA times the result, and the smallest netlist that meets the clock is kept (the fastest if none does).
 """
 
 import hashlib
@@ -15,16 +15,16 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import monotonic
 
-from actcodec.synth import fanout, memories, timing
+from actcodec.synth import fanout, memories, sizing, timing
 from actcodec.synth.complement import complement
 from actcodec.synth.hierarchy import breakdown, constants, signals
 from actcodec.synth.library import BUILD, PERIOD, SynthesisError, areas, liberty, version
-from actcodec.synth.sizing import resize
 
 __all__ = ["RECIPES", "Figures", "synthesise"]
 
-FLOW = ("flow.py", "timing.py", "fanout.py", "complement.py", "sizing.py", "cells.tcl", "order.tcl", "sizing.tcl",
-        "hierarchy.py", "library.py", "memories.py")  # whose change makes results void
+FLOW = ("flow.py", "timing.py", "fanout.py", "complement.py", "sizing.py", "relaxation.py", "delays.py", "netlist.py",
+        "tables.py", "judge.py", "cells.tcl", "order.tcl", "hierarchy.py", "library.py",
+        "memories.py")  # whose change makes results void
 GATED = 4  # flip-flops that must share an enable before a clock gate is worth its area
 
 # What ABC sees at a port.
@@ -46,7 +46,7 @@ RECIPES = {
     "small": (f"{CLEAN}; dc2; strash; {AREA}; buffer -c -N 16", UNWANTED),
     "least": (f"{CLEAN}; {'; strash; '.join(4 * ['dch; amap -m'])}; topo; buffer -c -N 16", UNWANTED),
 }
-TARGET = 480  # ps that ABC's sizing aims at; how much hardly matters, as OpenSTA's follows
+TARGET = 480  # ps that ABC's sizing aims at; how much hardly matters, as another one follows
 SMALL = 1000  # cells of a module that is not worth being sized by itself
 FOR_LARGE = ("fast", "twice", "flat")  # recipes for what has more cells than that
 LARGE = 40000
@@ -155,9 +155,25 @@ def cover(name, library, folder, recipe):
     ], folder, name, recipe)
 
 
-def flat(name, library, folder, source, stem, module, parts=(), arrival=timing.ARRIVAL):
-    """Flattens a module of ``SOURCE.json`` and sizes its cells, beside ``parts``, files with the netlists of boxes:
-    to ``STEM.json`` and ``STEM.v``. Returns the module."""
+def whole(name, folder, source, parts):
+    """The module ``name`` of ``SOURCE.json`` with the netlists of ``parts``, {module: its folder}, in it: the name of
+    the file that has it."""
+    if not parts:
+        return source
+    design = json.loads((folder / f"{source}.json").read_text())
+    for part, place in parts.items():  # with all kinds of cells that it has
+        inner = json.loads((place / "net.json").read_text())["modules"]
+        design["modules"] = inner | design["modules"] | {part: inner[part]}
+    (folder / "boxes.json").write_text(json.dumps(design))
+    yosys(["read_json boxes.json", f"hierarchy -top {name}",
+           *(f"setattr -mod -unset blackbox {part}" for part in parts),
+           "flatten -noscopeinfo", "write_json whole.json"], folder, name, "whole")
+    return "whole"
+
+
+def flat(name, library, folder, source, stem, module, parts, arrival=timing.ARRIVAL):
+    """Flattens a module of ``SOURCE.json`` and sizes its cells, beside ``parts``, {module: its folder}: to
+    ``STEM.json`` and ``STEM.v``. Returns the module."""
     yosys([
         f"read_json {source}.json", f"hierarchy -top {module}",
         "setattr -mod -unset keep_hierarchy *", "flatten", "opt_clean -purge",
@@ -170,7 +186,7 @@ def flat(name, library, folder, source, stem, module, parts=(), arrival=timing.A
     ], folder, name, f"{stem}-flat")
     path = folder / f"{stem}.json"
     design = json.loads(path.read_text())
-    kinds, pins = resize(library, folder, stem, module, parts, arrival)
+    kinds, pins = sizing.apart(library, folder, stem, module, whole(module, folder, stem, parts), arrival)
     cells = design["modules"][module]["cells"]
     for cell, kind in kinds.items():
         cells[cell]["type"] = kind
@@ -182,7 +198,7 @@ def flat(name, library, folder, source, stem, module, parts=(), arrival=timing.A
 
 def finish(name, library, folder, recipe, parts, arrival):
     """Does what ABC cannot, as it sees no flip-flops, first in modules by themselves and then in all of it: changes
-    ``RECIPE.json``, and makes ``RECIPE.v`` of it. ``parts``: files with the netlists of the boxes."""
+    ``RECIPE.json``, and makes ``RECIPE.v`` of it. ``parts``: {module: its folder} of the boxes."""
     path = folder / f"{recipe}.json"
     design = json.loads(path.read_text())
     modules = {module: content for module, content in design["modules"].items() if len(content["cells"]) > 1}
@@ -191,7 +207,7 @@ def finish(name, library, folder, recipe, parts, arrival):
     path.write_text(json.dumps(design))
     inner = [module for module, content in modules.items() if module != name and len(content["cells"]) > SMALL]
     with ThreadPoolExecutor() as pool:
-        made = pool.map(lambda module: flat(name, library, folder, recipe, f"{recipe}-{module}", module), inner)
+        made = pool.map(lambda module: flat(name, library, folder, recipe, f"{recipe}-{module}", module, {}), inner)
         design["modules"].update(zip(inner, made, strict=True))
     path.write_text(json.dumps(design))
     flat(name, library, folder, recipe, recipe, name, parts, arrival)
@@ -283,7 +299,7 @@ def synthesise(name, text, build=BUILD, recipe=None, parts=None, arrival=timing.
 
     def attempt(recipe):
         cover(name, library, folder, recipe)
-        finish(name, library, folder, recipe, [place / "net.v" for _, place, _ in parts.values()], arrival)
+        finish(name, library, folder, recipe, {part: place for part, (_, place, _) in parts.items()}, arrival)
         return measure(name, library, folder, recipe, {part: made[:2] for part, made in parts.items()}, arrival)
 
     figures = attempt(recipe) if recipe else search(attempt)

@@ -4,25 +4,11 @@ import json
 
 from actcodec.synth import traffic
 from actcodec.synth.cells import cells
-from actcodec.synth.flow import yosys
+from actcodec.synth.flow import whole
 from actcodec.synth.library import BUILD, liberty
 from actcodec.synth.replay import Netlist
 
 __all__ = ["answers"]
-
-
-def _flat(job, folder, parts):
-    """The module that ``job`` was mapped to in ``folder``, with the netlists of ``parts``, {module: its folder}."""
-    design = json.loads((folder / "net.json").read_text())
-    if parts:
-        for part, place in parts.items():
-            design["modules"][part] = json.loads((place / "net.json").read_text())["modules"][part]
-        (folder / "boxes.json").write_text(json.dumps(design))
-        yosys(["read_json boxes.json", f"hierarchy -top {job.name}",
-               *(f"setattr -mod -unset blackbox {part}" for part in parts),
-               "flatten -noscopeinfo", "write_json whole.json"], folder, job.name, "whole")
-        design = json.loads((folder / "whole.json").read_text())
-    return design["modules"][job.name]
 
 
 def answers(job, folder, parts, build=BUILD):
@@ -34,5 +20,6 @@ def answers(job, folder, parts, build=BUILD):
     SynthesisError
         If it answers otherwise in one of them.
     """
-    netlist = Netlist(job.name, _flat(job, folder, parts), cells(liberty(build)))
+    design = json.loads((folder / f"{whole(job.name, folder, 'net', parts)}.json").read_text())
+    netlist = Netlist(job.name, design["modules"][job.name], cells(liberty(build)))
     return sum(netlist.run(traffic.record(job, direction, build)).cycles for direction in traffic.DIRECTIONS)

@@ -67,7 +67,8 @@ class Interleave(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         i = self.i.p
-        full, takes, closes = Signal(init=1), Signal(), Signal()
+        full = Signal(init=1)
+        takes, closes = Signal(), Signal()
         ending = Signal()  # all steps are in
         # Behind a tensor, and behind a reset, when no step is taken: what the bits of the next one are counted from.
         # Its registers need no reset of their own, with which they would get no clock gate.
@@ -81,8 +82,10 @@ class Interleave(wiring.Component):
             m.d.sync += ending.eq(1)
 
         # ------------------------------------------------------------------------------------- bits to bytes
-        asks, asked = Signal(LANES, reset_less=True), Signal(LANES)  # in the step that comes; of the step that leaves
-        goes, opening = Signal(), Signal(init=1)  # a step leaves; the first bytes have not yet left
+        asks = Signal(LANES, reset_less=True)  # for a byte, in the step that comes
+        asked = Signal(LANES)  # in the step that leaves
+        goes = Signal()  # a step leaves
+        opening = Signal(init=1)  # the first bytes have not yet left
         shown, real, there, filled = [], [], [], []
         for lane in range(LANES):
             held, part = (Signal(width, reset_less=True, name=f"{name}_{lane}")
@@ -108,7 +111,8 @@ class Interleave(wiring.Component):
         # ------------------------------------------------------------------------------------- what leaves
         record, waiting, behind, more = shift_fifo(m, self.steps, asks, takes, goes & ~opening, "step")
         m.d.sync += full.eq(Cat(*filled, more).any())
-        free, advance, finished = Signal(), Signal(), Signal()
+        free, advance = Signal(), Signal()
+        finished = Signal()
         m.d.comb += [
             asked.eq(record | opening.replicate(LANES)),
             goes.eq(advance & waiting & (Cat(there) | ~asked).all()),
@@ -119,7 +123,9 @@ class Interleave(wiring.Component):
         with m.If(finished):
             m.d.sync += [ending.eq(0), opening.eq(1)]
         left = [Signal(8, reset_less=True, name=f"left_{lane}") for lane in range(LANES)]
-        mask, leaving, final = Signal(LANES), Signal(), Signal()
+        mask = Signal(LANES)
+        leaving = Signal()
+        final = Signal()
         with m.If(advance):
             m.d.sync += [leaving.eq(goes | finished), final.eq(finished), mask.eq(asked & goes.replicate(LANES))]
             m.d.sync += [byte.eq(head & (some & asked[lane]).replicate(8))

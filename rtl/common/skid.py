@@ -4,7 +4,7 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["Skid"]
+__all__ = ["Skid", "skidded"]
 
 
 class Skid(wiring.Component):
@@ -45,3 +45,10 @@ class Skid(wiring.Component):
         with m.Elif(~full):
             m.d.sync += full.eq(self.i.valid)
         return m
+
+
+def skidded(m, name, source, half=False):
+    """The output of a :class:`Skid` behind a stream, which becomes the submodule ``name``."""
+    m.submodules[name] = skid = Skid(source.p.shape(), half)
+    wiring.connect(m, source, skid.i)
+    return skid.o

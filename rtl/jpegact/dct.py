@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common import carrysave
 from actcodec.rtl.common.pipeline import Pipeline
-from actcodec.rtl.common.skid import Skid
+from actcodec.rtl.common.skid import skidded
 from actcodec.rtl.common.target import target
 from actcodec.rtl.common.vectors import vectors_layout
 from actcodec.rtl.jpegact.transpose import Transpose
@@ -282,9 +282,7 @@ class Dct(wiring.Component):
         wiring.connect(m, first.o, transpose.i)
         between = transpose.o
         if target(platform) == "lut":
-            m.submodules.skid = skid = Skid(between.p.shape())
-            wiring.connect(m, between, skid.i)
-            between = skid.o
+            between = skidded(m, "skid", between)
         m.d.comb += [
             second.i.valid.eq(between.valid),
             between.ready.eq(second.i.ready),

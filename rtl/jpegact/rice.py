@@ -89,16 +89,16 @@ class Rice(Coder):
         # --------------------------------------------------------------------------------------------------- the store
         store = [Signal(64, reset_less=True, name=f"store_{j}") for j in range(LINES)]
         byte = Signal(8, reset_less=True)  # the first one of the block that enters
-        left, now, more, pushes = Signal(7, reset_less=True), Signal(7), Signal(), Signal()
+        left, now, more, push = Signal(7, reset_less=True), Signal(7), Signal(), Signal()
         header = parts.wire(source.p.mask & (~empty).replicate(8))
         m.d.comb += [
             more.eq(left.any() & ~empty),  # behind a block's first row
             now.eq(Mux(beat[0], Mux(header[:6] == RAW, 64, header[:6]), left) & (~empty).replicate(7)),
-            pushes.eq(step & (~decompress | ~(beat[6] | beat[7]) | more)),
+            push.eq(~decompress | ~(beat[6] | beat[7]) | more),  # in a step
         ]
         kept = Signal(8, reset_less=True)  # bytes of the row that came last
         u = Cat(fold(self.i.p.data[lane], straight) for lane in range(8))
-        with m.If(pushes):
+        with m.If(step & push):
             m.d.sync += [
                 store[0].eq(Mux(decompress, source.p.data.as_value(), u)),
                 kept.eq(Cat(now[3:].any() | (now[:3] > j) | ~decompress for j in range(8))),
@@ -198,7 +198,7 @@ class Rice(Coder):
         # ----------------------------------------------------------------------------------------------- decompressing
         loads, begin_of_mantissas, heads = rice_decode.planes(parts, store, beat, flags, flagged, decoded, rows)
         next_line, next_halves, next_fields = rice_decode.mantissas(parts, SimpleNamespace(
-            step=step, beat=beat, inside=inside, decompress=decompress, store=store, pushes=pushes, faults=self.faults,
+            step=step, beat=beat, inside=inside, decompress=decompress, store=store, push=push, faults=self.faults,
         ), SimpleNamespace(
             more=more, older=older, oldest=oldest, raw=raw, zero=zero, plain_out=plain_out, widths=widths, sizes=sizes,
             pair_sizes=pair_sizes, half_sizes=half_sizes,
@@ -206,8 +206,12 @@ class Rice(Coder):
 
         # ----------------------------------------------------------------------------------- registers of both, output
         own = (*sections, Cat(lines, rows[2][:64], chunk_field))
-        for register, one, (other, when) in zip(rows, own, loads, strict=True):
-            parts.at(register, Mux(decompress, other, one), ~decompress | when)
+        for register, one, (other, row) in zip(rows, own, loads, strict=True):
+            due = Signal(reset_less=True, name=f"due_{row}")  # in each step, or decompressing when that row enters
+            parts.at(due, ~decompress | beat[row - 1])
+            with m.If(self.start):
+                m.d.sync += due.eq(~decompress)
+            parts.at(register, Mux(decompress, other, one), due)
         parts.at(lines, Mux(decompress, next_line, joined))
         parts.at(pair_fields, Mux(decompress, next_halves, halves))
         parts.at(fields, Mux(decompress, next_fields, mantissas))

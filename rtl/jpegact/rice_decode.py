@@ -59,9 +59,9 @@ def planes(parts, store, beat, flags, flagged, decoded, rows):
     parts.at(presence, Mux(beat[3], shows, presence >> 2))
     parts.at(begin1, (64 - 3 * flags)[:7] + (present << 2), beat[3])
     # What lies in front of P0, and of P1, is not to be counted. The end of P0 is known a step after its first row.
-    loads = [(since(parts, Cat(store[2], store[1])[:80], flags, 16), beat[3]),
-             (since(parts, Cat(store[3], store[2], store[1])[:144], begin1, 80), beat[4]),
-             (Cat(store[5], store[4], store[3], store[2]), beat[6])]
+    loads = [(since(parts, Cat(store[2], store[1])[:80], flags, 16), 3),
+             (since(parts, Cat(store[3], store[2], store[1])[:144], begin1, 80), 4),
+             (Cat(store[5], store[4], store[3], store[2]), 6)]
     place0 = Signal(7, reset_less=True)
     parts.at(place0, Mux(beat[3], flags, place0 + ((presence[0] + presence[1]) << 2)))
     byte = eight(parts, rows0, place0)
@@ -98,7 +98,7 @@ def mantissas(parts, unit, block, begin_of_mantissas, heads, line, halves):
     """Takes the mantissas of a line from the words that wait in the store, by way of the registers ``line`` and
     ``halves``, and tells what is wrong with a block at its end. Returns what these become, and the eight fields.
 
-    ``unit`` has what moves: ``step``, ``beat``, ``inside``, ``decompress``, ``store``, ``pushes``, ``faults``;
+    ``unit`` has what moves: ``step``, ``beat``, ``inside``, ``decompress``, ``store``, ``push``, ``faults``;
     ``block`` what is known of one: whether there are ``more`` bytes; its first byte, when it is ``older`` and
     ``oldest``; whether it is ``raw``, ``zero`` or, at the output, ``plain_out``; the line's ``widths``, and later those
     that it really has (``sizes``) and their sums (``pair_sizes``, ``half_sizes``).
@@ -117,10 +117,10 @@ def mantissas(parts, unit, block, begin_of_mantissas, heads, line, halves):
     at_word = Signal(2, reset_less=True)
     parts.at(at_word, word, unit.beat[2])
     cur, nxt = Signal(64, reset_less=True), Signal(64, reset_less=True)
-    place, moved, pulls = Signal(6, reset_less=True), Signal(7), Signal()
+    place, moved, pull = Signal(6, reset_less=True), Signal(7), Signal()
     line_size = parts.register(Mux(block.raw, 64, Mux(block.zero, 0, parts.sum(block.widths))), 7)
-    m.d.comb += [moved.eq(place + line_size), pulls.eq(unit.step & unit.decompress & (unit.beat[3] | moved[6]))]
-    with m.If(pulls):
+    m.d.comb += [moved.eq(place + line_size), pull.eq(unit.decompress & (unit.beat[3] | moved[6]))]
+    with m.If(unit.step & pull):
         m.d.sync += [
             cur.eq(Mux(unit.beat[3], choose((at_word == j, heads[j]) for j in range(4)), nxt)),
             nxt.eq(choose((tap[j] & rest_words.any(), unit.store[j])
@@ -128,14 +128,16 @@ def mantissas(parts, unit, block, begin_of_mantissas, heads, line, halves):
         ]
     more_rows = long6 + long7
     with m.If(unit.step & unit.beat[2]):
-        m.d.sync += [tap.eq(1 << (7 + more_rows - word)[:4]), rest_words.eq(5 + more_rows - word)]
-    with m.Elif(unit.step):
-        with m.If(unit.pushes & ~pulls):
-            m.d.sync += tap.eq(tap << 1)
-        with m.If(~unit.pushes & pulls):
-            m.d.sync += tap.eq(tap >> 1)
-        with m.If(pulls & rest_words.any()):
-            m.d.sync += rest_words.eq(rest_words - 1)
+        m.d.sync += rest_words.eq(5 + more_rows - word)
+    with m.Elif(unit.step & pull & rest_words.any()):
+        m.d.sync += rest_words.eq(rest_words - 1)
+    # By gates, not by an enable: `pull` comes too late for a clock gate.
+    with m.If(unit.step):
+        goes = [unit.push & ~pull, ~unit.push & pull, ~(unit.push ^ pull)]
+        m.d.sync += tap.eq(choose([
+            (unit.beat[2], (1 << (7 + more_rows - word)[:4])[:LINES]),
+            *((~unit.beat[2] & when, there) for when, there in zip(goes, (tap << 1, tap >> 1, tap), strict=True)),
+        ])[:LINES])
     target = parts.wire(Mux(unit.beat[3], Mux(block.raw, 0, begin_of_mantissas[:6]), moved[:6]))
     digits = Digits([2, 2, 2], 64, "digits", init=None)
     parts.at(place, target)

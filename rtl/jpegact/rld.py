@@ -146,8 +146,12 @@ class Decoder(wiring.Component):
             read.eq((fills & ~known) | (fills & step & over)),
             self.passes.eq(read & place[5]),
         ]
+        # By gates, not by an enable: `over` comes too late for a clock gate.
+        late = ~known | (step & over)
+        with m.If(fills):
+            m.d.sync += ahead.eq((self.word & late.replicate(WORD)) | (ahead & ~late.replicate(WORD)))
         with m.If(read):
-            m.d.sync += [ahead.eq(self.word), place.eq(place.rotate_left(1))]
+            m.d.sync += place.eq(place.rotate_left(1))
             with m.If(place[5]):
                 m.d.sync += slot.eq(slot.rotate_left(1))
         with m.If(takes):

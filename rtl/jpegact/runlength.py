@@ -102,16 +102,19 @@ class RunLength(wiring.Component):
         m.d.sync += decompress.eq(self.decompress)
 
         # What comes in: the line or row (one-hot) of which coder (one-hot).
-        phase, turn, entering = Signal(8, init=1), Signal(n, init=1), Signal()
+        phase, turn, slot = Signal(8, init=1), Signal(n, init=1), Signal(SLOTS, init=1)
+        coming, entering = Signal(), Signal()
         opens, closes = phase[0], phase[7]
         room = Signal(n)  # of each coder, for what comes next
         m.d.comb += [
             self.i.ready.eq(~decompress & (turn & room).any()),
             self.rows.ready.eq(decompress & (turn & room).any()),
-            entering.eq(Mux(decompress, self.rows.valid, self.i.valid) & (turn & room).any()),
+            coming.eq(Mux(decompress, self.rows.valid, self.i.valid)),
+            entering.eq(coming & (turn & room).any()),
         ]
         with m.If(entering):
-            m.d.sync += [phase.eq(phase.rotate_left(1)), turn.eq(Mux(closes, turn.rotate_left(1), turn))]
+            m.d.sync += [phase.eq(phase.rotate_left(1)), turn.eq(Mux(closes, turn.rotate_left(1), turn)),
+                         slot.eq(Mux(closes, 1, slot.rotate_left(1)))]
         # What goes out, likewise; what has gone of that block.
         leaving, turn_out, leaves, free = Signal(8, init=1), Signal(n, init=1), Signal(), Signal()
         gone = Signal(7)
@@ -148,8 +151,9 @@ class RunLength(wiring.Component):
             mine = turn_out[k]
             m.d.comb += [
                 room[k].eq(coder.room),
-                coder.enters.eq(entering & turn[k]),
+                coder.enters.eq(coming & turn[k] & coder.room),  # which is `entering`, but by its own room alone
                 coder.phase.eq(phase),
+                coder.slot.eq(slot),
                 coder.turn.eq(turn[k]),
                 coder.line.eq(line),
                 coder.nonzero.eq(nonzero),
@@ -161,7 +165,7 @@ class RunLength(wiring.Component):
                 coder.mine.eq(mine),
                 coder.gone.eq(gone & mine.replicate(7)),
                 coder.leaving.eq(leaving),
-                coder.leaves.eq(leaves & mine),
+                coder.leaves.eq(free & mine & done[k]),
                 coder.start.eq(self.start),
                 coder.decompress.eq(self.decompress),
             ]

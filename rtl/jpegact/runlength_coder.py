@@ -36,8 +36,9 @@ class Coder(wiring.Component):
     -----
     start, decompress : input
         Pulse: nothing is here; and the direction, which counts from the cycle behind.
-    turn, phase, enters : input
-        What comes next is this coder's; it is that line or row of its block (one-hot); it comes.
+    turn, phase, slot, enters : input
+        What comes next is this coder's; it is that line or row of its block (one-hot), which of three rows it is kept
+        in (one-hot), row after row; it comes.
     room : output
         There is room for it.
     line, nonzero : input
@@ -65,6 +66,7 @@ class Coder(wiring.Component):
     decompress: In(1)
     turn: In(1)
     phase: In(8)
+    slot: In(SLOTS)
     room: Out(1)
     enters: In(1)
     line: In(64)
@@ -119,12 +121,11 @@ class Coder(wiring.Component):
         # Blocks whose first row is here, but which have not begun; rows that are full, and those of that block.
         waiting, full, fresh, last = Signal(), Signal(SLOTS), Signal(SLOTS), Signal()
         receiving, needed, stores_row = Signal(), Signal(), Signal()
-        into = Cat(self.phase[s::SLOTS].any() for s in range(SLOTS))
         taken = full & (fresh | (~decoder.idle).replicate(SLOTS))
         m.d.comb += [
             receiving.eq(self.turn & ~opens & ~waiting),
             needed.eq(self.more & ~(decoder.idle & ~waiting)),  # in front of the block's end
-            self.room.eq(Mux(decompress, Mux(opens, ~waiting & ~taken[0], ~needed | ~(taken & into).any()),
+            self.room.eq(Mux(decompress, Mux(opens, ~waiting & ~taken[0], ~needed | ~(taken & self.slot).any()),
                              encoder.ready)),
             stores_row.eq(self.enters & decompress & (opens | needed)),
             decoder.start.eq(self.start),
@@ -140,7 +141,7 @@ class Coder(wiring.Component):
             self.faults.eq(decoder.faults),
         ]
         passed = Signal(SLOTS)  # a cycle later, as `passes` comes late
-        new = into & stores_row.replicate(SLOTS)
+        new = self.slot & stores_row.replicate(SLOTS)
         m.d.sync += [
             passed.eq(decoder.slot & decoder.passes.replicate(SLOTS)),
             full.eq((taken & ~(passed & ~fresh)) | new),

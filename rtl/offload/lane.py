@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from actcodec.rtl.common import axi
 from actcodec.rtl.common.fifo import Fifo
 from actcodec.rtl.common.pipeline import Register
-from actcodec.rtl.common.skid import Skid
+from actcodec.rtl.common.skid import Skid, skidded
 from actcodec.rtl.common.target import target
 from actcodec.rtl.offload.control.codecs import BINS, COUNT, Codecs
 from actcodec.rtl.offload.control.config import Chosen, config_layout, of_streams, with_halves
@@ -253,9 +253,7 @@ class Lane(wiring.Component):
         # Lanes wait for each other in the collector and the splitter.
         for name, source, sink in (("chunks", cdu.bytes_o, wiring.flipped(self.chunks)),
                                    ("rows", wiring.flipped(self.rows), cdu.rows_i)) if hasattr(self, "rows") else ():
-            codec.submodules[name] = skid = Skid(source.p.shape(), half=name == "rows")
-            wiring.connect(codec, source, skid.i)
-            wiring.connect(codec, skid.o, sink)
+            wiring.connect(codec, skidded(codec, name, source, half=name == "rows"), sink)
         if self._streamed:
             self._add_fifo(m, cdu, decompress)
         scale = scan.scale(reader.scale) if scan else reader.scale

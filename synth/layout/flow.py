@@ -15,22 +15,21 @@ from time import monotonic
 
 import numpy as np
 
-from actcodec.synth import memories, timing
+from actcodec.synth import memories, relaxation, timing
+from actcodec.synth.delays import Delays
 from actcodec.synth.equivalence import fingerprint, prove
 from actcodec.synth.flow import yosys
-from actcodec.synth.layout import clock, lef, sizing, trees, wires
-from actcodec.synth.layout.delays import Delays
-from actcodec.synth.layout.judge import judge
-from actcodec.synth.layout.netlist import Netlist
+from actcodec.synth.judge import judge
+from actcodec.synth.layout import clock, lef, trees, wires
 from actcodec.synth.layout.placement import place
-from actcodec.synth.layout.tables import tables
 from actcodec.synth.library import BUILD, PERIOD, SynthesisError, liberty, version
+from actcodec.synth.netlist import Netlist
+from actcodec.synth.tables import tables
 
 __all__ = ["SOURCES", "Layout", "identity", "lay"]
 
-SOURCES = tuple(Path(__file__).with_name(f"{name}.py") for name in (
-    "clock", "delays", "flow", "judge", "lef", "macros", "netlist", "placement", "placer", "sizing", "steiner",
-    "tables", "trees", "wires"))  # whose change makes results void
+SOURCES = tuple(Path(__file__).with_name(f"{name}.py")  # whose change makes results void
+                for name in ("clock", "flow", "lef", "macros", "placement", "placer", "steiner", "trees", "wires"))
 WAYS = {(False, False): "N", (True, False): "FN", (False, True): "FS", (True, True): "S"}  # by (flip, turn), as in DEF
 TRIES = 8
 MARGIN = 2.0  # ps that sizing aims at, as cells move when they become legal
@@ -82,7 +81,7 @@ class _Try:
     def __init__(self, netlist, placement, library, folder, stem, top, arrival):
         self.netlist, self.placement = netlist, placement
         self.wires = wires.wires(netlist, placement)
-        self.verdict = judge(netlist, self.wires, library, folder, stem, top, arrival)
+        self.verdict = judge(netlist, wires.spef(netlist, self.wires, top), library, folder, stem, top, arrival)
         self.delays = Delays(netlist, self.wires, tables(library), arrival)
         self.delays.time()
         self.delays.calibrate(self.verdict.slacks)
@@ -109,7 +108,7 @@ def _settle(first, again):
             if new:
                 planted += new
                 current = again(current.netlist, moved)
-        sizing.resize(current.delays, ROUNDS if not attempt else ROUNDS // 2, MARGIN)
+        relaxation.resize(current.delays, ROUNDS if not attempt else ROUNDS // 2, MARGIN, attempt)
         for cell, kind in enumerate(current.delays.kinds):
             current.netlist.change(cell, current.delays.names[kind])
         current = again(current.netlist, current.placement)
@@ -173,7 +172,8 @@ def lay(name, figures, source, arrival=timing.ARRIVAL, build=BUILD):
     _write(name, source, folder, best.module)
     proof = prove(name, folder, build=build)
     final = Netlist(best.module)
-    corners = {label: judge(final, wires.wires(final, best.placement, mix), library, folder, label, name, arrival).worst
+    corners = {label: judge(final, wires.spef(final, wires.wires(final, best.placement, mix), name), library, folder,
+                            label, name, arrival).worst
                for label, mix in (("low", wires.LOW), ("high", wires.HIGH), ("load", wires.LOAD))}
     wired = sum(sum(wire.capacitance) for wire in best.wires.values())
     core = best.placement.core

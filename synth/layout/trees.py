@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from actcodec.synth import timing
-from actcodec.synth.layout.sizing import FOLLOW, FULL
 from actcodec.synth.layout.wires import MIX, wire
+from actcodec.synth.relaxation import FOLLOW, FULL
 
 __all__ = ["plant"]
 

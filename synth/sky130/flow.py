@@ -93,7 +93,7 @@ def synthesise(job, recipe=None, build=BUILD):
     def attempt(recipe):
         flow.cover(job.name, library, folder, recipe)
         _retype(folder / f"{recipe}.json")
-        flow.finish(job.name, library, folder, recipe, [], job.arrival)
+        flow.finish(job.name, library, folder, recipe, {}, job.arrival)
         return flow.measure(job.name, library, folder, recipe, {}, job.arrival)
 
     best = attempt(recipe) if recipe else flow.search(attempt)

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from actcodec.synth import library
-from actcodec.synth.layout.tables import FALL, RISE, tables
 from actcodec.synth.library import BUILD, SynthesisError
+from actcodec.synth.tables import FALL, RISE, tables
 
 __all__ = ["CELLS", "Group", "fanout_of_four", "liberty", "named", "read", "scale", "translate"]
 

@@ -106,7 +106,7 @@ def test_many_registers_have_several_clock_gates_large_enough(tmp_path):
 
 
 def test_an_output_that_drives_too_much_is_refused(bank, monkeypatch, tmp_path):
-    monkeypatch.setattr(flow, "resize", lambda *_: ({}, {}))
+    monkeypatch.setattr(flow.sizing, "apart", lambda *_: ({}, {}))
     with pytest.raises(SynthesisError, match="bank: 3 outputs drive more than they may: "):
         map_unit(Bank(130), "bank", tmp_path)
 

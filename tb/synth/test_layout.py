@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 
 from actcodec.elaboration import netlist
+from actcodec.synth import relaxation
+from actcodec.synth.delays import Delays
 from actcodec.synth.equivalence import prove
 from actcodec.synth.flow import synthesise
-from actcodec.synth.layout import clock, flow, lef, sizing, trees, wires
-from actcodec.synth.layout.delays import Delays
-from actcodec.synth.layout.netlist import Netlist
+from actcodec.synth.layout import clock, flow, lef, trees, wires
 from actcodec.synth.layout.placement import place
-from actcodec.synth.layout.tables import tables
 from actcodec.synth.library import SynthesisError, liberty
+from actcodec.synth.netlist import Netlist
+from actcodec.synth.tables import tables
 from actcodec.units import UNITS
 from tb.synth.wired import chain, module
 
@@ -109,20 +110,20 @@ def test_sizes_mend_what_is_late_and_spare_what_is_not(library, placed):
     weakest = np.array([weak.number[weak.tables.family[kind][0]] for kind in design.kinds])
     weak.kinds = weakest
     weak.time()
-    sizing.strengthen(weak)
+    relaxation.strengthen(weak)
     late = hurry(design, placement, library, weak.worst() + 10)
     late.kinds = weakest.copy()
     late.time()
-    sizing.strengthen(late)
+    relaxation.strengthen(late)
     before = late.worst(), late.area()
     assert before[0] == pytest.approx(-10, abs=0.1)
-    assert sizing.resize(late) and late.worst() >= 0 and before[1] < late.area() < 1.03 * before[1]
+    assert relaxation.resize(late) and late.worst() >= 0 and before[1] < late.area() < 1.03 * before[1]
     for step in range(len(late.kinds)):
         kind = late.names[late.kinds[step]]
         late.kinds[step] = late.number[late.tables.family[kind][-1]] if "CLKGATE" not in kind else late.kinds[step]
     late.time()
     largest = late.area()
-    assert sizing.resize(late) and late.area() < 0.7 * largest
+    assert relaxation.resize(late) and late.area() < 0.7 * largest
 
 
 def test_chains_of_buffers_become_trees_by_place(library):
@@ -156,7 +157,7 @@ def test_a_changed_netlist_is_proved_and_a_broken_one_is_not(mapped, library, tm
     kinds = list(design.kinds)
     moved, count = trees.plant(delays, placement)
     delays = hurry(design, moved, library, 420)
-    sizing.resize(delays)
+    relaxation.resize(delays)
     for cell, kind in enumerate(delays.kinds):
         design.change(cell, delays.names[kind])
     assert count and sorted(design.kinds) != sorted(kinds)

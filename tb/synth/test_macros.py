@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from actcodec.synth import memories
+from actcodec.synth.delays import Delays
+from actcodec.synth.judge import judge
 from actcodec.synth.layout import lef, macros, wires
-from actcodec.synth.layout.delays import Delays
-from actcodec.synth.layout.judge import judge
-from actcodec.synth.layout.netlist import Netlist
 from actcodec.synth.layout.placement import place
-from actcodec.synth.layout.tables import tables
 from actcodec.synth.library import PERIOD, UNCERTAINTY, SynthesisError, liberty
+from actcodec.synth.netlist import Netlist
+from actcodec.synth.tables import tables
 from tb.synth.wired import module
 
 KIND = "RAM_16X265"
@@ -110,7 +110,7 @@ def test_both_timings_give_a_memory_the_same_time(library, tmp_path):
     netlist = around(KIND, 20)
     placement = place(netlist)
     wired = wires.wires(netlist, placement)
-    verdict = judge(netlist, wired, library, tmp_path, "net", "around")
+    verdict = judge(netlist, wires.spef(netlist, wired, "around"), library, tmp_path, "net", "around")
     delays = Delays(netlist, wired, tables(library))
     delays.time()
     memory = netlist.names.index("memory")

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from actcodec.synth.layout import sizing, wires
-from actcodec.synth.layout.delays import Delays
-from actcodec.synth.layout.netlist import Netlist
+from actcodec.synth import relaxation
+from actcodec.synth.delays import Delays
+from actcodec.synth.layout import wires
 from actcodec.synth.layout.placement import place
-from actcodec.synth.layout.tables import FALL, RISE, tables
 from actcodec.synth.library import liberty
+from actcodec.synth.netlist import Netlist
+from actcodec.synth.tables import FALL, RISE, tables
 from tb.synth.wired import module
 
 
@@ -37,7 +38,7 @@ def through(delays, edges, source, target):
 
 
 def test_the_late_input_of_a_gate_bears_its_price(delays):
-    edges, price = sizing._prices(delays, np.ones(len(delays.ends)))
+    edges, price = relaxation._prices(delays, np.ones(len(delays.ends)))
     for edge in (RISE, FALL):
         out = node(delays, "gate", "ZN", edge)
         late, early = (through(delays, edges, node(delays, "gate", pin, 1 - edge), out) for pin in ("A2", "A1"))
@@ -49,7 +50,7 @@ def test_the_late_input_of_a_gate_bears_its_price(delays):
 
 
 def test_the_edge_of_an_end_that_is_later_bears_more(delays):
-    _, price = sizing._prices(delays, np.ones(len(delays.ends)))
+    _, price = relaxation._prices(delays, np.ones(len(delays.ends)))
     nodes = (node(delays, "end0", "D", edge) for edge in (RISE, FALL))
     later, earlier = sorted(nodes, key=lambda one: delays.slack[one])
     assert delays.slack[later] < delays.slack[earlier] - 1 and price[later] > price[earlier]
@@ -58,19 +59,39 @@ def test_the_edge_of_an_end_that_is_later_bears_more(delays):
 
 def test_ends_bear_what_they_are_given(delays):
     ends = np.arange(1.0, 1 + len(delays.ends))
-    edges, price = sizing._prices(delays, ends)
-    twice, double = sizing._prices(delays, 2 * ends)
+    edges, price = relaxation._prices(delays, ends)
+    twice, double = relaxation._prices(delays, 2 * ends)
     assert twice == pytest.approx(2 * edges) and double == pytest.approx(2 * price)
     assert (edges >= 0).all() and (price >= 0).all()
 
 
 def test_a_late_path_gets_larger_cells_and_an_early_one_does_not(delays):
     late = [cell for cell, name in enumerate(delays.netlist.names) if name.startswith("end")]
-    ends = np.where(np.isin(delays.owner[delays.ends], late), sizing.MOST, sizing.LEAST)
-    kinds, cost = sizing._options(delays, ends, np.zeros(len(delays.kinds), bool))
+    ends = np.where(np.isin(delays.owner[delays.ends], late), relaxation.MOST, relaxation.LEAST)
+    kinds, cost = relaxation._options(delays, ends, np.zeros(len(delays.kinds), bool))
     names = delays.netlist.names
     wanted = {names[cell] for cell in np.flatnonzero(cost < -1e-3)
               if delays.areas[kinds[cell]] > delays.areas[delays.kinds[cell]]}
     assert "gate" in wanted and "near" not in wanted
-    _, cost = sizing._options(delays, np.full(len(ends), sizing.LEAST), np.zeros(len(delays.kinds), bool))
+    _, cost = relaxation._options(delays, np.full(len(ends), relaxation.LEAST), np.zeros(len(delays.kinds), bool))
     assert (cost > -1e-3).all(), "no drive is weaker, and nothing is worth a larger one"
+
+
+def test_what_is_in_time_spares_area(delays):
+    def strongest():
+        delays.kinds = np.array([delays.number[delays.tables.family[delays.names[kind]][-1]] for kind in delays.kinds])
+        delays.time()
+        return delays.worst(), delays.area()
+
+    free = np.zeros(len(delays.kinds), bool)
+    slack, area = strongest()
+    relaxation._spare(delays, 200, slack - 20, free)
+    assert slack - 20 <= delays.worst() and delays.area() < 0.8 * area
+    assert relaxation.strengthen(delays) == 0
+    held = delays.area()
+    strongest()
+    relaxation._spare(delays, 200, slack, free)
+    assert slack <= delays.worst() and held < delays.area(), "less to spare"
+    strongest()
+    relaxation._spare(delays, 200, slack - 20, ~free)
+    assert delays.area() == area, "cells that are not to change"

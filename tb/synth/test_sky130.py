@@ -9,9 +9,9 @@ import pytest
 from actcodec.synth import baseline, library, records
 from actcodec.synth.catalogue import jobs
 from actcodec.synth.cells import cells
-from actcodec.synth.layout.tables import tables
 from actcodec.synth.library import areas, limits
 from actcodec.synth.sky130 import command, flow, liberty
+from actcodec.synth.tables import tables
 from tb.synth.wired import module
 
 

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from actcodec.synth import timing
+from actcodec.synth.delays import Delays
+from actcodec.synth.judge import judge
 from actcodec.synth.layout import lef, wires
-from actcodec.synth.layout.delays import Delays
-from actcodec.synth.layout.judge import judge
-from actcodec.synth.layout.netlist import Netlist
 from actcodec.synth.layout.placement import Core, Placement, place
 from actcodec.synth.layout.steiner import tree
-from actcodec.synth.layout.tables import tables
 from actcodec.synth.library import SynthesisError, liberty
+from actcodec.synth.netlist import Netlist
+from actcodec.synth.tables import tables
 from tb.synth.wired import chain, module
 
 
@@ -84,7 +84,7 @@ def test_the_spef_says_the_same_and_opensta_sees_it(library, tmp_path):
     assert "*I c0:Q O" in section and "*I c1:D I" in section
     _, one, other, ohm = section.split("*RES\n")[1].split()
     assert {one, other} == {"c0:Q", "c1:D"} and float(ohm) == pytest.approx(length * 1.5e-3, rel=0.01)
-    slack = {name: judge(netlist, what, library, tmp_path, name, "pair").slacks["c1/D"]
+    slack = {name: judge(netlist, wires.spef(netlist, what, "pair"), library, tmp_path, name, "pair").slacks["c1/D"]
              for name, what in (("near", near), ("far", far))}
     mine = {}
     for name, what in (("near", near), ("far", far)):
@@ -102,7 +102,7 @@ def test_a_spef_of_another_netlist_is_refused(library, tmp_path):
     bit, wire = next((bit, wire) for bit, wire in wired.items() if len(wire.pins) == 2)
     other = next(one for one in wired.values() if one is not wire)
     with pytest.raises(SynthesisError, match="OpenSTA"):
-        judge(netlist, wired | {bit: other}, library, tmp_path, "wrong", "chain")
+        judge(netlist, wires.spef(netlist, wired | {bit: other}, "chain"), library, tmp_path, "wrong", "chain")
 
 
 def test_delays_are_those_of_the_tables(library):
@@ -120,7 +120,7 @@ def test_own_slacks_are_close_to_opensta_and_become_equal_to_them(library, tmp_p
     netlist = chain(30)
     placement = place(netlist)
     wired = wires.wires(netlist, placement)
-    verdict = judge(netlist, wired, library, tmp_path, "net", "chain")
+    verdict = judge(netlist, wires.spef(netlist, wired, "chain"), library, tmp_path, "net", "chain")
     delays = Delays(netlist, wired, tables(library))
     delays.time()
     assert abs(delays.worst() - verdict.worst) < 15
@@ -136,7 +136,7 @@ def test_ports_with_the_same_net_are_timed_once(library, tmp_path):
                              {"o": [4, 4], "p": [4]}))
     wired = wires.wires(netlist, place(netlist))
     assert netlist.twins() == {"p": 2}
-    verdict = judge(netlist, wired, library, tmp_path, "twins", "twins")
+    verdict = judge(netlist, wires.spef(netlist, wired, "twins"), library, tmp_path, "twins", "twins")
     assert sorted(verdict.slacks) == ["c0/D", "p"]
     delays = Delays(netlist, wired, tables(library))
     delays.time()

@@ -1,6 +1,6 @@
 """Netlists of a few cells, for the benches of what is placed."""
 
-from actcodec.synth.layout.netlist import Netlist
+from actcodec.synth.netlist import Netlist
 
 __all__ = ["chain", "module"]
 

@@ -4,7 +4,7 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 
 from actcodec.rtl.common.packer import Packer
-from actcodec.rtl.common.skid import Skid
+from actcodec.rtl.common.skid import skidded
 from actcodec.rtl.common.unpacker import Unpacker
 from actcodec.rtl.offload.wire.row_cutter import RowCutter, beat_size, window_size
 
@@ -31,9 +31,7 @@ def packed(ports, cdu):
     wiring.connect(m, unpacker.o, cutter.bytes)
     rows = cutter.o
     if granule == 1:  # the CDU's ready is late, except where rows of 32 bytes pass ZVD alone
-        m.submodules.rows = skid = Skid(rows.p.shape(), half=True)
-        wiring.connect(m, rows, skid.i)
-        rows = skid.o
+        rows = skidded(m, "rows", rows, half=True)
     wiring.connect(m, rows, cdu.rows_i)
     wiring.connect(m, wiring.flipped(ports.sectors_i), cdu.sectors_i)
     wiring.connect(m, cdu.sectors_o, wiring.flipped(ports.sectors_o))

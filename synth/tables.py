@@ -42,10 +42,12 @@ class Tables:
     """``edges`` {kind: ((input, its edge, output, its edge), ...)}, the rows of a kind from ``first`` [kind] on;
     ``capacitance`` {kind: {input: fF}}; ``limit`` {kind: {output: fF that it may drive}}; ``setup`` {kind: {input:
     array [edge, transition]}} by ``setup_axis``, with a clock whose edge takes no time; ``area`` {kind: um2};
-    ``family`` {kind: kinds that differ in nothing but drive, the weakest first}."""
+    ``family`` {kind: kinds that differ in nothing but drive, the weakest first}; ``usual`` (readers): the fF of a
+    wire by the library's own table."""
 
     def __init__(self, library):
         self.edges, self.first, self.capacitance, self.setup, self.limit = {}, {}, {}, {}, {}
+        self._usual(library.read_text())
         self.area = dict(areas(library))
         for place, limit in limits(library).items():
             kind, pin = place.split("/")
@@ -75,6 +77,19 @@ class Tables:
             if drive.isdigit():
                 alike.setdefault((base, edges), []).append((int(drive), kind))
         self.family = {kind: tuple(kind for _, kind in sorted(kinds)) for kinds in alike.values() for _, kind in kinds}
+
+    def _usual(self, text):
+        name = _attribute(text, "default_wire_load")
+        body = name and re.search(rf'^\s*wire_load\s*\("{name}"\)\s*\{{(.*?)^\s*\}}', text, re.MULTILINE | re.DOTALL)[1]
+        points = [_numbers(pair) for pair in re.findall(r"fanout_length\s*\((.*?)\)", body or "")]
+        self.lengths = dict(sorted((int(count), length) for count, length in points)) or {1: 0.0}
+        self.slope = float(_attribute(body or "", "slope", "0"))
+        self.per_length = float(_attribute(body or "", "capacitance", "0"))
+
+    def usual(self, count):
+        counts = list(self.lengths)
+        beyond = max(count - counts[-1], 0)
+        return self.per_length * (np.interp(count, counts, list(self.lengths.values())) + beyond * self.slope)
 
     def learn(self, kind):
         """Adds a memory: it takes the same time whatever its edges and loads are."""
@@ -117,17 +132,18 @@ class Tables:
         """(delay, transition of the output) of rows, by the transition of their inputs and their loads; straight lines
         between and beyond what the tables have."""
         at = np.clip(np.searchsorted(self.slews, slew) - 1, 0, len(self.slews) - 2)
-        axis = self.loads[rows]
-        to = np.clip((axis < load[..., None]).sum(-1) - 1, 0, axis.shape[-1] - 2)
-        low = np.take_along_axis(axis, to[..., None], -1)[..., 0]
-        high = np.take_along_axis(axis, to[..., None] + 1, -1)[..., 0]
-        x = ((slew - self.slews[at]) / (self.slews[at + 1] - self.slews[at]))[..., None]
-        y = ((load - low) / (high - low))[..., None]
-        v = self.values
-        near = v[rows, at, to] * (1 - y) + v[rows, at, to + 1] * y
-        far = v[rows, at + 1, to] * (1 - y) + v[rows, at + 1, to + 1] * y
+        axis = self.loads.take(rows, 0)
+        width = axis.shape[-1]
+        to = np.clip(np.count_nonzero(axis < load[:, None], -1) - 1, 0, width - 2)
+        place = rows * width + to
+        low, high = self.loads.take(place), self.loads.take(place + 1)
+        x = ((slew - self.slews[at]) / (self.slews[at + 1] - self.slews[at]))[:, None]
+        y = ((load - low) / (high - low))[:, None]
+        pairs = self.values.reshape(-1, 2)
+        place = (rows * len(self.slews) + at) * width + to
+        near, far = (pairs.take(place + k, 0) * (1 - y) + pairs.take(place + k + 1, 0) * y for k in (0, width))
         both = near * (1 - x) + far * x
-        return both[..., 0], both[..., 1]
+        return both[:, 0], both[:, 1]
 
 
 @lru_cache

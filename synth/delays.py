@@ -16,11 +16,12 @@ STEEPEN = 0.85  # of a wire's Elmore delay, by which a transition from 30 to 70 
 
 
 class Delays:
-    """A :class:`~actcodec.synth.layout.netlist.Netlist` with wires, at the sizes that its cells have; :meth:`time` has
+    """A :class:`~actcodec.synth.netlist.Netlist` with wires, at the sizes that its cells have; :meth:`time` has
     to be called after changes of ``kinds``, before anything is read.
 
     By edge through a cell: ``source``, ``target`` (nodes), ``cell``, ``delay``. By node: ``arrival``, ``slew``,
-    ``slack``; by pin: ``load`` of drivers. ``ends``: nodes with a slack of their own, ``end_slack`` by these.
+    ``slack``; by pin: ``load`` of drivers, of which ``outputs`` are the cells'. ``ends``: nodes with a slack of their
+    own, ``end_slack`` by these. ``own``: whether a cell may change, as it lies in no part.
     """
 
     def __init__(self, netlist, wires, tables, arrival=timing.ARRIVAL):
@@ -45,6 +46,7 @@ class Delays:
         self.slot = np.array([places.get((netlist.kinds[cell], label), 0) if cell >= 0 else 0
                               for cell, label in zip(self.owner.tolist(), netlist.label, strict=True)])
         self.limits = np.array([next(iter(tables.limit.get(kind, {}).values()), np.inf) for kind in kinds])
+        self.own = np.array([netlist.own(cell) for cell in range(len(netlist.kinds))], bool)
         self._wires(wires, pins)
         self._edges()
         self._order(pins)
@@ -62,6 +64,8 @@ class Delays:
                 if self.owner[pin] < 0:
                     self.fixed[net.driver] += timing.LOAD
         self.sinks = np.flatnonzero((self.driver >= 0) & (self.owner >= 0))  # inputs of cells
+        drivers = np.unique(self.driver[self.driver >= 0])
+        self.outputs = drivers[self.owner[drivers] >= 0]  # of cells, where they are read
 
     def _capacitance(self, pin):
         cell = self.owner[pin]
@@ -197,7 +201,8 @@ class Delays:
     def calibrate(self, slacks):
         """Makes the slacks at all ends what OpenSTA says, {end as CELL/PIN or port: ps}."""
         label, owner = self.netlist.label, self.owner
-        names = [f"c{owner[pin]}/{label[pin]}" if owner[pin] >= 0 else label[pin] for pin in self.ends.tolist()]
+        names = [f"{self.netlist.instance(owner[pin])}/{label[pin]}" if owner[pin] >= 0 else label[pin]
+                 for pin in self.ends.tolist()]
         mine = (self.end_slack - self.offset).tolist()
         self.offset = np.array([slacks[name] - slack if name in slacks and np.isfinite(slack) else 0
                                 for name, slack in zip(names, mine, strict=True)])

@@ -72,6 +72,14 @@ class Netlist:
         self.nets = {bit: net for bit, net in nets.items()
                      if type(bit) is int and net.driver >= 0 and net.sinks and bit not in self.clocks}
 
+    def own(self, cell):
+        """Whether a cell is the module's own: those of its parts have names with a dot."""
+        return "." not in self.names[cell]
+
+    def instance(self, cell):
+        """The name of a cell in :meth:`verilog`."""
+        return f"{'c' if self.own(cell) else 'p'}{cell}"
+
     def change(self, cell, kind):
         """Gives a cell another kind with the same pins."""
         self.kinds[cell] = self.module["cells"][self.names[cell]]["type"] = kind
@@ -80,6 +88,11 @@ class Netlist:
         """Puts an input on another net."""
         self.pins[cell][pin] = bit
         self.module["cells"][self.names[cell]]["connections"][pin] = [bit]
+
+    def swap(self, cell, moves):
+        """Puts the net of each pin of ``moves`` at another one, {pin: that}."""
+        for pin, bit in {to: self.pins[cell][pin] for pin, to in moves.items()}.items():
+            self.connect(cell, pin, bit)
 
     def buffer(self, kind, bit):
         """Adds a buffer that reads a net; returns (cell, the net behind it)."""
@@ -131,5 +144,6 @@ class Netlist:
         ports = {name for name, _, _ in self.ports}
         lines += [f"  wire {name};" for name in sorted(set(names.values()) - ports)]
         for cell, (kind, pins) in enumerate(zip(self.kinds, self.pins, strict=True)):
-            lines.append(f"  {kind} c{cell} ({', '.join(f'.{pin}({names[bit]})' for pin, bit in pins.items())});")
+            bound = ", ".join(f".{pin}({names[bit]})" for pin, bit in pins.items())
+            lines.append(f"  {kind} {self.instance(cell)} ({bound});")
         return "\n".join([*lines, "endmodule", ""])

@@ -3,7 +3,8 @@
 Every end has a price of a ps, which rises while the end is late and falls while it has slack. Prices flow from the ends
 backwards, at each gate to the inputs by how close these are to being the latest. A cell then takes the drive for which
 its area and the delays that change with it, its own, those in front of it and the transitions behind it, cost least.
-Half of the cells that want to change, do so at a time, as neighbours would overshoot together.
+Half of the cells that want to change, do so at a time, as neighbours would overshoot together. In the end the few cells
+change that make what is left late less so, and what has slack becomes weaker, as far as all ends stay in time.
 """
 
 import numpy as np
@@ -15,6 +16,7 @@ FOLLOW = 0.2  # ps of delay behind a cell for a ps of its output's transition
 HURRY, PACE, STEP = 20, 100, 0.4  # a price rises, or falls, by e for so many ps, and by e to the power of 0.4 at most
 COOL = 0.02  # by which prices and cells change less each round
 LEAST, MOST, FIRST = 1e-5, 3, 0.01  # um2 for a ps
+CLOSE = 10  # ps late
 BATCH = 16  # cells that change at a time in the end
 FULL = 0.98  # of what a cell may drive, as wires change when cells move
 
@@ -37,7 +39,8 @@ def _prices(delays, ends):
     back(delays.last)
     for part, starts, targets, inputs in reversed(delays.parts):
         if len(starts):
-            behind = delays.arrival[delays.source[part]] + delays.delay[part] - delays.arrival[delays.target[part]]
+            with np.errstate(invalid="ignore"):
+                behind = delays.arrival[delays.source[part]] + delays.delay[part] - delays.arrival[delays.target[part]]
             share = np.exp(np.maximum(np.nan_to_num(behind / NEAR, nan=-40), -40))
             whole = np.add.reduceat(share, starts)
             counts = np.diff([*starts, len(share)])
@@ -80,9 +83,7 @@ def _costs(delays, edges, price, slopes, step, fixed):
     source = delays.owner[driver]
     over = (more > 0) & (source >= 0) & (delays.load[driver] + more > FULL * delays.limits[delays.kinds[source]])
     able[delays.owner[sinks[over]]] = False
-    outputs = np.unique(driver)
-    outputs = outputs[delays.owner[outputs] >= 0]
-    cell = delays.owner[outputs]
+    outputs, cell = delays.outputs, delays.owner[delays.outputs]
     over = (delays.load[outputs] > FULL * delays.limits[kinds[cell]]) & (
         delays.limits[kinds[cell]] < delays.limits[delays.kinds[cell]])
     able[cell[over]] = False
@@ -107,11 +108,9 @@ def _slopes(delays, price, edges):
 
 def strengthen(delays):
     """Gives cells whose loads have become too large the drive for them. Returns how many have none that suffices."""
+    outputs, cells = delays.outputs, delays.owner[delays.outputs]
     while True:
-        outputs = np.unique(delays.driver[delays.driver >= 0])
-        outputs = outputs[delays.owner[outputs] >= 0]
-        cells = delays.owner[outputs]
-        over = np.unique(cells[delays.load[outputs] > FULL * delays.limits[delays.kinds[cells]]])
+        over = np.unique(cells[delays.own[cells] & (delays.load[outputs] > FULL * delays.limits[delays.kinds[cells]])])
         kinds = _Choice(delays, 1).other[over]
         if not (kinds >= 0).any():
             return len(over)
@@ -178,11 +177,49 @@ def _polish(delays, tries, target, fixed):
         batch = min(max(2 * len(best), 1), BATCH)
 
 
+def _spare(delays, tries, target, fixed):
+    """While all ends are in time, the cells that have the most slack beyond what a weaker drive costs them get it, as
+    many at a time as leaves the ends in time."""
+    failed, part = np.zeros(len(delays.kinds), bool), 1.0
+    outputs, cells = delays.outputs, delays.owner[delays.outputs]
+    while tries > 0:
+        kinds = _Choice(delays, -1).other
+        able = (kinds >= 0) & ~fixed & ~failed
+        kinds = np.where(able, kinds, delays.kinds)
+        later, _ = delays.tables.look(delays.row(kinds), delays.slew[delays.source], delays.load[delays.target // 2])
+        left = np.full(len(kinds), np.inf)
+        np.minimum.at(left, delays.cell, delays.slack[delays.target] - target - (later - delays.delay))
+        able[cells[delays.load[outputs] > FULL * delays.limits[kinds[cells]]]] = False
+        order = np.flatnonzero(able & (left > 0))
+        if not len(order):
+            break
+        order = order[np.argsort(-left[order])]
+        size, was = max(int(part * len(order)), 1), delays.kinds.copy()
+        while size:
+            delays.kinds[order[:size]] = kinds[order[:size]]
+            delays.time()
+            tries -= 1
+            if delays.worst() >= target:
+                break
+            delays.kinds = was.copy()
+            size //= 2
+        else:
+            failed[order[0]] = True
+            delays.time()
+        part = min(2 * size / len(order), 1)
+
+
 def resize(delays, rounds=40, target=0.0, seed=1):
-    """Changes ``kinds`` of timed :class:`~actcodec.synth.layout.delays.Delays` so that all ends have a slack of
+    """Changes ``kinds`` of timed :class:`~actcodec.synth.delays.Delays` so that all ends have a slack of
     ``target`` ps for the least area, or else so that the worst one is as early as it gets. Returns whether it is."""
-    fixed = np.array([name.startswith("CLKGATE") for name in delays.names])[delays.kinds]
+    fixed = np.array([name.startswith("CLKGATE") for name in delays.names])[delays.kinds] | ~delays.own
     strengthen(delays)
-    _relax(delays, rounds, target, fixed, np.random.default_rng(seed))
-    _polish(delays, 2 * rounds, target, fixed)
+    close = 0 < target - delays.worst() < CLOSE
+    if close:  # a relaxation would begin anew
+        _polish(delays, 2 * rounds, target, fixed)
+    if not close or delays.worst() < target:
+        _relax(delays, rounds, target, fixed, np.random.default_rng(seed))
+        _polish(delays, 2 * rounds, target, fixed)
+    if delays.worst() >= target:
+        _spare(delays, 2 * rounds, target, fixed)
     return delays.worst() >= target
