@@ -1,7 +1,7 @@
 """The size of every cell and the order of its equal inputs, as ABC's own choice knows neither clocks nor flip-flops.
 
-OpenSTA times the netlist and orders inputs; then all cells get other sizes at once, by a timing of our own that agrees
-with OpenSTA's; which judges every try.
+OpenSTA times the netlist and orders inputs; then all cells get other sizes at once, by a timing of our own that OpenSTA
+has corrected. OpenSTA judges every try.
 """
 
 import json
@@ -20,7 +20,7 @@ from actcodec.synth.tables import tables
 
 __all__ = ["apart", "resize"]
 
-# NumPy's work on arrays as short as these holds up all other threads.
+# Processes, as NumPy's work on arrays as short as these holds up all other threads.
 WORKERS = ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn"))
 TRIES = 10
 MARGIN = 0.5  # ps that sizing aims at, the first time; as much more with each try
@@ -51,7 +51,8 @@ def _drive(netlist, table):
 
 
 def _settle(netlist, library, folder, stem, top, arrival):
-    """Sizes and orders until all ends are in time, or :data:`TRIES` are up: leaves in ``netlist`` the best cells."""
+    """Sizes and orders until all ends are in time, or :data:`TRIES` are up. Returns the kinds of the best try's cells,
+    and their pins."""
     table, best, before = tables(library), None, -np.inf
     _drive(netlist, table)
     usual = {bit: _Usual(table.usual(len(net.sinks))) for bit, net in netlist.nets.items()}
@@ -120,6 +121,6 @@ def _from_file(library, folder, stem, top, source, arrival):
 
 
 def apart(*arguments):
-    """:func:`resize` in a process of its own, of the module ``top`` in a file: ``(library, folder, stem, top, source,
-    arrival)``, with ``folder/source.json``."""
+    """:func:`resize` in a process of its own, by ``(library, folder, stem, top, source, arrival)``: of the module
+    ``top`` in ``folder/source.json``."""
     return WORKERS.submit(_from_file, *arguments).result()
