@@ -66,6 +66,8 @@ def test_late_is_what_has_negative_slack():
     one = {"area": 1234.5, "slack": 0.0, "recipe": "fast"}
     assert list(tables.late({"dct": one, "zvc": one | {"slack": -0.4}}))[2:] == ["| zvc | 1,234 | -0.4 | `fast` |"]
     assert list(tables.late({"dct": one})) == ["Everything that is mapped meets 1.455 GHz."]
+    assert list(tables.late({"dct": one, "zvc": one}, ["zvc"])) == [
+        "Everything that is mapped meets 1.455 GHz; by the flow or RTL before: `zvc`."]
 
 
 def test_the_page_of_records_is_up_to_date():
