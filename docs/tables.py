@@ -122,7 +122,7 @@ def late(recorded, stale=()):
     """The lines of the table of what does not meet the clock, or that nothing is such."""
     if all(one["slack"] >= 0 for one in recorded.values()):
         before = ", ".join(f"`{label}`" for label in recorded if label in stale)
-        yield "Everything that is mapped meets 1.455 GHz" + (f"; by the flow or RTL before: {before}." if before else ".")
+        yield f"Everything that is mapped meets 1.455 GHz{'; by the flow or RTL before: ' * bool(before)}{before}."
         return
     yield "| unit | area, um² | slack, ps | recipe |"
     yield "|---|---:|---:|---|"
