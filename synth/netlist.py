@@ -4,9 +4,55 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from actcodec.synth import memories
 from actcodec.synth.library import SynthesisError
 
-__all__ = ["Net", "Netlist"]
+__all__ = ["Net", "Netlist", "own", "reached"]
+
+
+def own(name):
+    """Whether a cell is the module's own, by its name: those of its parts have names with a dot."""
+    return "." not in name
+
+
+def _ends(cell):
+    """Whether paths end at a cell's inputs, and others begin at its outputs."""
+    return cell["type"].startswith(("DFF", "CLKGATE")) or memories.bits(cell["type"]) > 0
+
+
+def reached(module):
+    """A module of Yosys's JSON without the cells of its parts that no path to or from its own cells and ports passes,
+    and that load none: what else is inside of a part does not depend on what is outside."""
+    cells, driver, readers = module["cells"], {}, {}
+    for name, cell in cells.items():
+        for pin, bits in cell["connections"].items():
+            for bit in bits:
+                if cell["port_directions"][pin] == "output":
+                    driver[bit] = name
+                elif pin != "CK":
+                    readers.setdefault(bit, []).append(name)
+    kept = {name for name in cells if own(name)}
+
+    def bits(names, way):
+        return {bit for name in names for pin, bits in cells[name]["connections"].items() for bit in bits
+                if cells[name]["port_directions"][pin] == way and pin != "CK"}
+
+    def walk(front, way, beyond):
+        seen = set()
+        while front:
+            new = {name for bit in front for name in beyond(bit)} - seen - kept
+            seen |= new
+            front = bits((name for name in new if not _ends(cells[name])), way)
+        return seen
+
+    ports = {way: {bit for port in module["ports"].values() if port["direction"] == way for bit in port["bits"]}
+             for way in ("input", "output")}
+    behind = walk(bits(kept, "output") | ports["input"], "output", lambda bit: readers.get(bit, ()))
+    before = walk(bits(kept, "input") | ports["output"], "input", lambda bit: [driver[bit]] if bit in driver else ())
+    kept |= behind | before
+    kept |= {name for bit in bits(kept, "output") for name in readers.get(bit, ())}
+    kept |= {driver[bit] for name in kept for bit in cells[name]["connections"].get("CK", ()) if bit in driver}
+    return {**module, "cells": {name: cell for name, cell in cells.items() if name in kept}}
 
 
 @dataclass
@@ -73,8 +119,8 @@ class Netlist:
                      if type(bit) is int and net.driver >= 0 and net.sinks and bit not in self.clocks}
 
     def own(self, cell):
-        """Whether a cell is the module's own: those of its parts have names with a dot."""
-        return "." not in self.names[cell]
+        """Whether a cell is the module's own."""
+        return own(self.names[cell])
 
     def instance(self, cell):
         """The name of a cell in :meth:`verilog`."""

@@ -8,20 +8,27 @@ import json
 import os
 import re
 from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from threading import Thread
 
 import numpy as np
 
 from actcodec.synth import relaxation, timing
 from actcodec.synth.delays import Delays
 from actcodec.synth.judge import judge
-from actcodec.synth.netlist import Netlist
+from actcodec.synth.netlist import Netlist, reached
 from actcodec.synth.tables import tables
 
 __all__ = ["apart", "resize"]
 
+
+def _watch():
+    """Ends this process with the one that made it, even where that one was killed."""
+    Thread(target=lambda: (parent_process().join(), os._exit(1)), daemon=True).start()
+
+
 # Processes, as NumPy's work on arrays as short as these holds up all other threads.
-WORKERS = ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn"))
+WORKERS = ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn"), initializer=_watch)
 TRIES = 10
 MARGIN = 0.5  # ps that sizing aims at, the first time; as much more with each try
 ROUNDS = 60  # of sizing, the first time; later half as many
@@ -117,7 +124,7 @@ def resize(library, folder, stem, top, netlist, arrival=timing.ARRIVAL):
 
 def _from_file(library, folder, stem, top, source, arrival):
     module = json.loads((folder / f"{source}.json").read_text())["modules"][top]
-    return resize(library, folder, stem, top, Netlist(module), arrival)
+    return resize(library, folder, stem, top, Netlist(reached(module)), arrival)
 
 
 def apart(*arguments):

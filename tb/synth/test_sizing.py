@@ -1,7 +1,11 @@
 """Cells get sizes: late paths become faster, idle strength goes."""
 
 import json
+import os
 import re
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -12,7 +16,7 @@ from actcodec.synth.delays import Delays
 from actcodec.synth.flow import synthesise, yosys
 from actcodec.synth.judge import judge
 from actcodec.synth.library import areas, liberty
-from actcodec.synth.netlist import Netlist
+from actcodec.synth.netlist import Netlist, reached
 from actcodec.synth.sizing import resize
 from actcodec.synth.tables import tables
 from actcodec.units import UNITS
@@ -37,7 +41,6 @@ def unit(tmp_path_factory):
 def resized(unit, stem, own, drive):
     """Area and slack of the netlist whose logic of drive ``own`` has another (where there is one), before and after."""
     build, _, folder = unit
-    liberty(folder)
     area = areas(liberty(build))
 
     def other(match):
@@ -204,3 +207,44 @@ def test_clock_gates_drive_their_flip_flops(tmp_path):
         netlist = Netlist(made)
         sizing._drive(netlist, tables(library))
         assert netlist.kinds[0] in kinds
+
+
+def test_of_parts_only_what_is_reached_from_outside_is_timed():
+    """A part whose first register the module feeds, whose last one it reads, and with two in between."""
+    made = module({
+        "mine": ("DFF_X1", {"CK": 2, "D": 3, "Q": 10}),
+        "part.in": ("INV_X1", {"A": 10, "ZN": 11}), "part.load": ("INV_X1", {"A": 11, "ZN": 12}),
+        "part.gate": ("CLKGATE_X1", {"CK": 2, "E": 31, "GCK": 30}),
+        "part.first": ("DFF_X1", {"CK": 30, "D": 11, "Q": 13}),
+        "part.inner": ("NAND2_X1", {"A1": 13, "A2": 12, "ZN": 14}),
+        "part.second": ("DFF_X1", {"CK": 2, "D": 14, "Q": 15}), "part.loads": ("INV_X1", {"A": 15, "ZN": 16}),
+        "part.deep": ("INV_X1", {"A": 16, "ZN": 19}), "part.third": ("DFF_X1", {"CK": 2, "D": 19, "Q": 17}),
+        "part.out": ("INV_X1", {"A": 17, "ZN": 18}), "part.beside": ("DFF_X1", {"CK": 2, "D": 18, "Q": 31}),
+        "other": ("DFF_X1", {"CK": 2, "D": 18, "Q": 40}),
+    }, {"clk": [2], "i": [3]}, {"o": [40]})
+    made["cells"]["part.gate"]["port_directions"]["GCK"] = "output"
+    # Paths from outside end at "first" and, by "inner", at "second"; those to outside begin at "third".
+    assert set(made["cells"]) - set(reached(made)["cells"]) == {"part.deep"}
+    assert reached({**made, "cells": {"mine": made["cells"]["mine"]}})["cells"].keys() == {"mine"}
+
+
+def test_workers_end_with_who_made_them(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("""
+import os, time
+from actcodec.synth.sizing import WORKERS
+
+if __name__ == "__main__":
+    print(WORKERS.submit(os.getpid).result(), flush=True)
+    time.sleep(600)
+""")
+    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True) as made:
+        worker = int(made.stdout.readline())
+        made.kill()
+    for _ in range(200):
+        try:
+            os.kill(worker, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.1)
+    raise AssertionError("a worker goes on")
