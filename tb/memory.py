@@ -67,7 +67,8 @@ async def ends(dut, limit=2000):
 
 
 class Memory:
-    """Memory of ``size`` bytes behind the port ``prefix`` of ``dut``; :attr:`words` is its content as uint32.
+    """Memory of ``size`` bytes behind the port ``prefix`` of ``dut``; :attr:`words` is its content as uint32. It begins
+    at the address ``base``, a multiple of 4096, from which all else counts.
 
     Start :meth:`run` with ``cocotb.start_soon``. ``latency`` is the number of cycles from a burst's acceptance to its
     first beat, or from its last beat to its response. ``pause`` names one of the harness's PATTERNS for all channels,
@@ -77,8 +78,8 @@ class Memory:
     which beats were written.
     """
 
-    def __init__(self, dut, prefix, size, random, latency=3, pause="never", order="any", errors=()):
-        self.dut, self.latency, self.order, self.errors = dut, latency, order, set(errors)
+    def __init__(self, dut, prefix, size, random, latency=3, pause="never", order="any", errors=(), base=0):
+        self.dut, self.latency, self.order, self.errors, self.base = dut, latency, order, set(errors), base
         self.words = np.zeros(size // 4, np.uint32)
         self.reads, self.writes, self.data = [], [], []
         self.cycle = 0
@@ -112,11 +113,11 @@ class Memory:
         return fields
 
     def _burst(self, fields):
-        address, beats = fields["addr"], fields["len"] + 1
+        address, beats = fields["addr"] - self.base, fields["len"] + 1
         assert (fields["size"], fields["burst"]) == (5, 1), "not an INCR burst of 32 bytes a beat"
         size = beats * axi.BEAT
         assert address % axi.BEAT == 0 and address % 4096 + size <= 4096, f"burst of {beats} at {address:#x}"
-        assert address + size <= self.words.nbytes, f"burst of {beats} at {address:#x} is outside"
+        assert 0 <= address <= self.words.nbytes - size, f"burst of {beats} at {address:#x} is outside"
         return address, beats
 
     def _resp(self, index):

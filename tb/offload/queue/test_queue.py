@@ -12,8 +12,9 @@ from actcodec.rtl.offload.queue.queue import REST, Queue
 from tb.harness import PATTERNS, SEED, parameters, regress, rng, simulate
 from tb.memory import Flat, started
 
-SIZE = 4096 * 4  # of the memory
+SIZE = 1 << 14  # of the memory
 BYTES, LINE, AT = 512, 32, 448  # of a descriptor, and where its report is
+DIGIT = 25  # bits of an address that are added first: 9 that do not count, and 16
 ANY = {"size": 8, "lines": 11, "wait": 14}
 FEW = {"size": 2, "lines": 3, "wait": 5}
 MANY = {"size": 256, "lines": 3, "wait": 5}  # the catalogue's, of which there are netlists
@@ -49,7 +50,7 @@ class Accelerator:
         self.work, self.wrong, self.asks = 20, set(), set()
         self.loaded, self.reports, self.events, self.begun = [], {}, [], []
         self.late = 0  # tensors without an error that were reported after the ring had stopped
-        dut.ring.value, dut.ring_size.value = ring, size
+        dut.ring.value, dut.ring_size.value = memory.base + ring, size
         memory.words.view(np.uint8)[:] = np.frombuffer(random.bytes(memory.words.nbytes), np.uint8)
         self.before = memory.words.view(np.uint8).copy()
         self.tasks = [cocotb.start_soon(one) for one in (self._plan(), self._watch(), self._run())]
@@ -183,7 +184,11 @@ class Accelerator:
 
 async def ready(dut, random, **options):
     """A queue, its memory, and what is around it."""
-    bench, memory = await started(dut, SIZE, random, **options)
+    # Anywhere, every other time where the carry of an address goes into its upper digit.
+    width = len(dut.ring)
+    base = (int(random.integers(1, 1 << width - DIGIT)) << DIGIT) - SIZE // 2 if random.random() < 0.5 else (
+        int(random.integers((1 << width) // SIZE)) * SIZE)
+    bench, memory = await started(dut, SIZE, random, base=base, **options)
     most = min(parameters()["size"], 16)
     size = int(random.choice([most, max(most // 2, 1)]))
     return bench, Accelerator(dut, memory, random, BYTES * int(random.integers((SIZE // BYTES) - size)), size)
