@@ -13,9 +13,9 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from actcodec.elaboration import netlist
-from actcodec.synth.equivalence import fingerprint
 from actcodec.synth.flow import FLOW, RECIPES, synthesise
 from actcodec.synth.library import liberty, version
+from actcodec.synth.sources import fingerprint
 from actcodec.synth.timing import ARRIVAL, LANE
 from actcodec.units import UNITS, Unit
 

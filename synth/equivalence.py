@@ -8,7 +8,6 @@ is assumed. Memories that are macros are cut points, too: what goes into them is
 Submodules that are mapped apart stay modules in both until all cells are made, and are flattened then.
 """
 
-import hashlib
 import json
 import re
 import subprocess
@@ -22,11 +21,12 @@ from actcodec.synth import memories
 from actcodec.synth.cells import cells
 from actcodec.synth.flow import yosys
 from actcodec.synth.library import BUILD, SynthesisError, liberty, yosys_abc
+from actcodec.synth.sources import fingerprint
 
-__all__ = ["CHECKER", "LIMIT", "Proof", "fingerprint", "prove"]
+__all__ = ["CHECKER", "LIMIT", "Proof", "prove"]
 
 CHECKER = tuple(Path(__file__).with_name(f"{name}.py") for name in ("equivalence", "cells", "memories", "flow",
-                                                                   "library"))
+                                                                   "library", "sources"))
 LIMIT = 60  # seconds that ABC may take
 PINS = {"A": 0, "B": 1, "S": 2}
 GENERIC = {"$_NOT_": "~A", "$_BUF_": "A", "$_AND_": "A & B", "$_NAND_": "~(A & B)", "$_OR_": "A | B",
@@ -41,14 +41,6 @@ class Proof:
     proved: bool
     outputs: int
     seconds: float
-
-
-def fingerprint(files, *what):
-    """Sixteen characters that change with the contents of ``files`` and with whatever else a result depends on."""
-    digest = hashlib.sha256(repr(what).encode())
-    for path in files:
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
 
 
 def _labels(module):

@@ -4,7 +4,6 @@ Yosys brings the unit down to flip-flops and gates once; ABC maps those with one
 their sizes, OpenSTA times the result, and the smallest netlist that meets the clock is kept (the fastest if none does).
 """
 
-import hashlib
 import json
 import re
 import shutil
@@ -19,6 +18,7 @@ from actcodec.synth import fanout, memories, sizing, timing
 from actcodec.synth.complement import complement
 from actcodec.synth.hierarchy import breakdown, constants, signals
 from actcodec.synth.library import BUILD, PERIOD, SynthesisError, areas, liberty, version
+from actcodec.synth.sources import fingerprint
 
 __all__ = ["RECIPES", "Figures", "synthesise"]
 
@@ -283,10 +283,10 @@ def synthesise(name, text, build=BUILD, recipe=None, parts=None, arrival=timing.
         library allows, or without a library.
     """
     start, library, parts = monotonic(), liberty(build), parts or {}
-    sources = [(Path(__file__).parent / file).read_text() for file in FLOW]
-    inputs = (text, sources, library.name, version("pyosys", "Yosys"), name, recipe, arrival, apart,
-              {part: place.name for part, (_, place, _) in parts.items()})
-    folder = Path(build, f"{name}-{hashlib.sha256(repr(inputs).encode()).hexdigest()[:16]}")
+    digest = fingerprint([Path(__file__).with_name(file) for file in FLOW], text, library.name,
+                         version("pyosys", "Yosys"), name, recipe, arrival, apart,
+                         {part: place.name for part, (_, place, _) in parts.items()})
+    folder = Path(build, f"{name}-{digest}")
     summary = folder / "figures.json"
     if summary.exists():
         return Figures(**json.loads(summary.read_text())), folder, True

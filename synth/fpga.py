@@ -3,7 +3,6 @@
 Yosys maps, nextpnr places and routes; results are cached by what went into them.
 """
 
-import hashlib
 import json
 import re
 import subprocess
@@ -27,6 +26,7 @@ from actcodec.synth.catalogue import MAPPED, jobs
 from actcodec.synth.console import close, progress
 from actcodec.synth.flow import yosys
 from actcodec.synth.library import BUILD, SynthesisError, version
+from actcodec.synth.sources import fingerprint
 
 __all__ = ["DEVICE", "RECORD", "Fit", "Neighbours", "fit", "key", "placed", "recall", "record", "tool"]
 
@@ -99,8 +99,7 @@ class Neighbours(wiring.Component):
 
 def key(name, text, parts=None):
     """Sixteen characters that change with whatever :func:`fit` depends on."""
-    inputs = (name, text, parts, Path(__file__).read_text(), *(version(*tool) for tool in TOOLS))
-    return hashlib.sha256(repr(inputs).encode()).hexdigest()[:16]
+    return fingerprint([Path(__file__)], name, text, parts, *(version(*tool) for tool in TOOLS))
 
 
 def _folder(name, text, build, parts):

@@ -24,9 +24,10 @@ from rich.table import Table
 from actcodec.synth import baseline, catalogue, records
 from actcodec.synth.catalogue import key
 from actcodec.synth.console import Mapping, close, each, progress
-from actcodec.synth.equivalence import fingerprint, prove
+from actcodec.synth.equivalence import prove
 from actcodec.synth.layout.flow import lay
 from actcodec.synth.library import SynthesisError
+from actcodec.synth.sources import fingerprint
 from actcodec.synth.whole import answers
 
 __all__ = ["UNITS", "Run", "judge", "run"]

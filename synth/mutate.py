@@ -7,7 +7,6 @@ campaign can be interrupted and goes on.
 """
 
 import ast
-import hashlib
 import os
 import re
 import subprocess
@@ -28,6 +27,7 @@ from actcodec.synth.console import close, progress
 from actcodec.synth.library import SynthesisError
 from actcodec.synth.miter import EQUIVALENT, prove
 from actcodec.synth.mutants import BUILD, SUBJECTS, draw, drawn, verdicts
+from actcodec.synth.sources import fingerprint
 
 __all__ = ["COLUMNS", "Score", "campaign", "cells", "judge", "key"]
 
@@ -101,8 +101,7 @@ def _call(subject, folder, file, **environment):
 
 def bench_key(subject, seed):
     """Sixteen characters that change with the bench of a subject, and all that it imports of tb/ and golden/."""
-    files = [file.read_bytes() for file in sources(ROOT / subject.bench_node.partition("::")[0])]
-    return hashlib.sha256(repr((seed, files)).encode()).hexdigest()[:16]
+    return fingerprint(sources(ROOT / subject.bench_node.partition("::")[0]), seed)
 
 
 def key(subject, count, seed):

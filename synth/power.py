@@ -16,7 +16,6 @@ The clock has neither tree nor wires, and drives its pins' capacitance alone: :a
 the library's default wire load, which OpenSTA adds by itself.
 """
 
-import hashlib
 import json
 import re
 from dataclasses import asdict, dataclass
@@ -29,6 +28,7 @@ from actcodec.synth import timing, traffic
 from actcodec.synth.cells import cells
 from actcodec.synth.library import BUILD, PERIOD, SynthesisError, liberty
 from actcodec.synth.replay import Netlist
+from actcodec.synth.sources import fingerprint
 
 __all__ = ["Power", "estimate", "measure"]
 
@@ -169,8 +169,7 @@ def measure(job, folder, build=BUILD):
     if job.parts:  # an accelerator, which is the sum of its units
         return results
     sources = [Path(__file__).parent / name for name in ("power.py", "replay.py", "traffic.py", "cells.py")]
-    stamp = hashlib.sha256(repr([path.read_text() for path in [folder / "net.v", *sources]]).encode()).hexdigest()[:16]
-    kept = folder / f"power-{stamp}.json"
+    kept = folder / f"power-{fingerprint([folder / 'net.v', *sources])}.json"
     if kept.exists():
         return {direction: Power(**figures) for direction, figures in json.loads(kept.read_text()).items()}
     for direction in traffic.DIRECTIONS:

@@ -17,13 +17,14 @@ import numpy as np
 
 from actcodec.synth import memories, relaxation, timing
 from actcodec.synth.delays import Delays
-from actcodec.synth.equivalence import fingerprint, prove
+from actcodec.synth.equivalence import prove
 from actcodec.synth.flow import yosys
 from actcodec.synth.judge import judge
 from actcodec.synth.layout import clock, lef, trees, wires
 from actcodec.synth.layout.placement import place
 from actcodec.synth.library import BUILD, PERIOD, SynthesisError, liberty, version
 from actcodec.synth.netlist import Netlist
+from actcodec.synth.sources import fingerprint
 from actcodec.synth.tables import tables
 
 __all__ = ["SOURCES", "Layout", "identity", "lay"]

@@ -11,9 +11,10 @@ from time import monotonic
 from actcodec.synth import flow
 from actcodec.synth.catalogue import key
 from actcodec.synth.complement import complement
-from actcodec.synth.equivalence import fingerprint, prove
+from actcodec.synth.equivalence import prove
 from actcodec.synth.library import BUILD, PERIOD, SynthesisError
 from actcodec.synth.sky130 import liberty
+from actcodec.synth.sources import fingerprint
 
 __all__ = ["SOURCES", "Figures", "gates", "identity", "period", "synthesise"]
 
