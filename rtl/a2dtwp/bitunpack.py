@@ -85,8 +85,8 @@ class Bitunpack(wiring.Component):
         bytes_before = Signal(6, reset_less=True)  # of that sector
         running = Signal()
         ended = Signal()  # the array is over
-        split, needs, missing, taken, passed = Signal(), Signal(), Signal(), Signal(), Signal()
-        o = stream.Signature(values_layout(max(self.widths))).create(path=["taken"])
+        split, needs, missing, accepted, passed = Signal(), Signal(), Signal(), Signal(), Signal()
+        o = stream.Signature(values_layout(max(self.widths))).create(path=["values"])
         m.d.comb += [
             split.eq(pieces.any(lambda piece: piece.beyond)),
             needs.eq(Mux(split, end > SECTOR // 8, count.any())),
@@ -95,7 +95,7 @@ class Bitunpack(wiring.Component):
             o.valid.eq(running & (self.i.valid | ended | ~needs)),
             o.p.count.eq(count),
             o.p.last.eq(final),
-            taken.eq(o.valid & o.ready),
+            accepted.eq(o.valid & o.ready),
             passed.eq(running & o.ready & needs & ~ended & (final | pieces.any(lambda piece: piece.leaves))),
         ]
 
@@ -111,7 +111,7 @@ class Bitunpack(wiring.Component):
             return Mux(count > k, pieces.select(bits), 0)
 
         m.d.comb += [o.p.data[k].eq(lane(k)) for k in range(8)]
-        with m.If(taken):
+        with m.If(accepted):
             m.d.sync += [
                 left.eq(left - 8),
                 final.eq(left <= 16),
@@ -142,7 +142,7 @@ class Bitunpack(wiring.Component):
                     m.next = "run"
             with m.State("run"):
                 m.d.comb += running.eq(1)
-                with m.If(taken & final):
+                with m.If(accepted & final):
                     m.next = "drain"
                     with m.If(ended | (passed & self.i.valid & i.last)):
                         m.next = "idle"

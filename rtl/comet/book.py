@@ -53,7 +53,7 @@ class Book(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        kept = Signal(tables, reset_less=True)
+        registers = Signal(tables, reset_less=True)
         turn = Signal(LENGTHS)  # one hot: which length it is
         # The first code of the length at hand; symbols so far. `over`: more than there can be.
         first, used, over = Signal(9, reset_less=True), Signal(9, reset_less=True), Signal(reset_less=True)
@@ -62,7 +62,7 @@ class Book(wiring.Component):
         for one, count in zip(turn, self.counts, strict=False):
             chosen = chosen | (count & one.replicate(8))
         m.d.comb += [number.eq(Mux(turn[-1], 256 - first, chosen)), end.eq(first + number), sums.eq(used + number),
-                     self.tables.eq(kept), self.bad.eq(over)]
+                     self.tables.eq(registers), self.bad.eq(over)]
         m.d.sync += [turn.eq(Cat(self.start, turn[:-1])), self.done.eq(turn[-1])]
         with m.If(self.start):
             m.d.sync += [first.eq(0), used.eq(0), over.eq(0)]
@@ -71,12 +71,12 @@ class Book(wiring.Component):
                          over.eq(over | Cat(one & (end > 2 << k) for k, one in enumerate(turn)).any())]
         for k in range(LENGTHS - 1):
             with m.If(turn[k]):
-                m.d.sync += [kept.limits[k].eq(Mux(self.decompress, end << (LENGTHS - 1 - k), sums)),
-                             kept.full[k].eq(end[k + 1])]
+                m.d.sync += [registers.limits[k].eq(Mux(self.decompress, end << (LENGTHS - 1 - k), sums)),
+                             registers.full[k].eq(end[k + 1])]
         with m.If(turn.any()):
             delta = Mux(self.decompress, used[:8], first[:8]) - Mux(self.decompress, first[:8], used[:8])
-            m.d.sync += Cat(*(kept.delta[k] for k in range(LENGTHS))).eq(
-                Cat(*(kept.delta[k] for k in range(1, LENGTHS)), delta[:8]))
+            m.d.sync += Cat(*(registers.delta[k] for k in range(LENGTHS))).eq(
+                Cat(*(registers.delta[k] for k in range(1, LENGTHS)), delta[:8]))
         with m.If(turn[-1]):
-            m.d.sync += kept.escape.eq((sums - 1)[:8])
+            m.d.sync += registers.escape.eq((sums - 1)[:8])
         return m

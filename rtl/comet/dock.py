@@ -68,7 +68,7 @@ class Dock(wiring.Component):
         m.d.sync += limit.eq(Cat(Mux(even, product << 1, product)[:19], (self.step[7:15] + 11 - even)[:8]))
         beyond = Cat(Value.cast(word[4:31]) >= limit for word in self.sectors_i.p.data)
 
-        valid, waits, byte, kept = Signal(), Signal(), Signal(2), Signal(marked, reset_less=True)
+        valid, waits, byte, sector = Signal(), Signal(), Signal(2), Signal(marked, reset_less=True)
         ends, passes = Signal(), Signal()  # the last byte passes; a byte does
         m.d.comb += [
             passes.eq(waits & (self.decompress | self.bytes_o.ready)), ends.eq(byte.all() & self.bytes_o.ready),
@@ -78,9 +78,9 @@ class Dock(wiring.Component):
             self.sectors_i.ready.eq((~valid | (self.forth.ready & (~waits | ends))) & ~self.decompress),
             self.back.ready.eq((~valid | (self.sectors_o.ready & ~waits)) & self.decompress),
             self.bytes_o.valid.eq(waits & ~self.decompress), self.take.eq(waits & self.decompress),
-            self.forth.p.eq(kept), self.mask.eq(kept.outliers), self.count.eq(kept.edges.count),
-            self.sectors_o.p.data.eq(kept.data),
-            self.sectors_o.p.count.eq(kept.edges.count), self.sectors_o.p.last.eq(kept.edges.last),
+            self.forth.p.eq(sector), self.mask.eq(sector.outliers), self.count.eq(sector.edges.count),
+            self.sectors_o.p.data.eq(sector.data),
+            self.sectors_o.p.count.eq(sector.edges.count), self.sectors_o.p.last.eq(sector.edges.last),
             self.moves.eq((self.forth.valid & self.forth.ready) | (self.sectors_o.valid & self.sectors_o.ready)),
         ]
         i, back, loads = self.sectors_i.p, self.back.p, self.sectors_i.ready | self.back.ready
@@ -91,15 +91,15 @@ class Dock(wiring.Component):
                 valid.eq(Mux(self.decompress, self.back.valid, self.sectors_i.valid)),
                 waits.eq(Mux(self.decompress, self.back.valid & back.outliers.any(),
                              self.sectors_i.valid & beyond.any())),
-                kept.outliers.eq(Mux(self.decompress, back.outliers, beyond)),
-                kept.edges.eq(i.edges), kept.edges.count.eq(Mux(self.decompress, back.count, i.edges.count)),
-                kept.edges.last.eq(Mux(self.decompress, back.last, i.edges.last)),
+                sector.outliers.eq(Mux(self.decompress, back.outliers, beyond)),
+                sector.edges.eq(i.edges), sector.edges.count.eq(Mux(self.decompress, back.count, i.edges.count)),
+                sector.edges.last.eq(Mux(self.decompress, back.last, i.edges.last)),
             ]
         # Flip-flops alone say whether words move; compressing, not behind the last byte, as the next sector may come.
         moving = waits & (self.decompress | ~byte.all())
-        for k, word in enumerate(kept.data):
+        for k, word in enumerate(sector.data):
             m.d.comb += self.bytes_o.p[k].eq(word[:8])
-            with m.If(loads | (moving & passes & kept.outliers[k])):
+            with m.If(loads | (moving & passes & sector.outliers[k])):
                 m.d.sync += word.eq(Mux(moving, Cat(word[8:], self.bytes_i[k]),
                                         Mux(self.decompress, back.data[k], i.data[k])))
         return m

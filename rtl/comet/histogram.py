@@ -57,7 +57,7 @@ class Histogram(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         lane = Signal(range(LANES))
-        symbol, found = Signal(BITS, reset_less=True), Signal()
+        symbol, sampled = Signal(BITS, reset_less=True), Signal()
         with m.If(self.valid):
             m.d.sync += [lane.eq(lane + 1),
                          symbol.eq(Array(self.symbols[BITS * k : BITS * (k + 1)] for k in range(LANES))[lane])]
@@ -77,14 +77,14 @@ class Histogram(wiring.Component):
         m.d.comb += [more.eq(count + ~count.all()), self.value.eq(count)]
         m.d.sync += [
             clear.eq(self.clear),
-            found.eq(self.valid & ~self.clear),
-            counting.eq(Mux(self.clear, 0, Cat(found, counting[0]))),
-            places[0].eq(Mux(found, number, self.bin)), places[1].eq(places[0]),
+            sampled.eq(self.valid & ~self.clear),
+            counting.eq(Mux(self.clear, 0, Cat(sampled, counting[0]))),
+            places[0].eq(Mux(sampled, number, self.bin)), places[1].eq(places[0]),
             count.eq(Mux(again, more, counts[places[0]])),
         ]
-        for k, kept in enumerate(counts):
+        for k, counter in enumerate(counts):
             with m.If(clear | (counting[1] & (places[1] == k))):
-                m.d.sync += kept.eq(Mux(clear, 0, more))
+                m.d.sync += counter.eq(Mux(clear, 0, more))
         with m.If(self.clear):
             m.d.sync += lane.eq(0)
         return m

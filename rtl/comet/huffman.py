@@ -23,11 +23,11 @@ steps = data.StructLayout({"data": data.ArrayLayout(8, LANES), "size": data.Arra
 
 
 # A symbol that waits to be coded, in the flip-flops that hold bits of the stream when decompressing: the next one of
-# these is at the top, and zeros are behind the last one.
-held = data.StructLayout({"free": 7, "far": 1, "escape": 1, "outlier": 1, "high": 4, "low": 8})
-# What was found out about a symbol, or about the bits of a step: its code's length, one hot; whether it gives a byte of
-# an escape, has two of them or more, or an outlier's.
-found = data.StructLayout({"low": 8, "high": 4, "length": LENGTHS, "escape": 1, "far": 1, "outlier": 1})
+# these is at the top, and zeros follow the last one.
+input_layout = data.StructLayout({"free": 7, "far": 1, "escape": 1, "outlier": 1, "high": 4, "low": 8})
+# The code of a symbol, or of the bits of a step: its length, one hot; whether it gives a byte of an escape, has two of
+# them or more, or an outlier's.
+lookup_layout = data.StructLayout({"low": 8, "high": 4, "length": LENGTHS, "escape": 1, "far": 1, "outlier": 1})
 
 
 class Huffman(wiring.Component):
@@ -127,62 +127,62 @@ class Huffman(wiring.Component):
                      self.discarding.eq(unpacker.discarding)]
         forth = Signal()  # the direction, where it does not decide about a beat
         m.d.sync += forth.eq(~self.decompress)
-        helds, founds = ([Signal(layout, reset_less=True, name=f"{name}_{lane}") for lane in range(LANES)]
-                         for name, layout in (("held", held), ("found", found)))
-        # Which step it is of the round that was found, or is decoded, one hot: the code, then the bytes of an escape.
+        inputs, lookups = ([Signal(layout, reset_less=True, name=f"{name}_{lane}") for lane in range(LANES)]
+                           for name, layout in (("held", input_layout), ("lookup", lookup_layout)))
+        # The step of the round that was looked up, or is decoded, one hot: the code, then the bytes of an escape.
         step = Signal(RAW + 1, init=1)
-        some_found, some_given = Signal(), Signal()
+        lookup_valid, output_valid = Signal(), Signal()
         # Of each direction by itself: otherwise there were a loop through a neighbour that has both, too.
         going, coming = Signal(), Signal()
         m.d.comb += [
-            going.eq((~some_given | self.steps_o.ready) & ~self.decompress),
-            coming.eq((~some_given | skid.i.ready) & self.decompress),
-            self.steps_o.valid.eq(some_given & ~self.decompress), skid.i.valid.eq(some_given & self.decompress),
+            going.eq((~output_valid | self.steps_o.ready) & ~self.decompress),
+            coming.eq((~output_valid | skid.i.ready) & self.decompress),
+            self.steps_o.valid.eq(output_valid & ~self.decompress), skid.i.valid.eq(output_valid & self.decompress),
         ]
-        enters, looks, last = self._encode(m, helds, step, some_found, going)
-        takes, opening, ends, lanes = self._decode(m, unpacker, helds, forth, enters, step, coming)
-        with m.If(takes | (some_found & going)):
+        enters, looks, last = self._encode(m, inputs, step, lookup_valid, going)
+        takes, opening, ends, lanes = self._decode(m, unpacker, inputs, forth, enters, step, coming)
+        with m.If(takes | (lookup_valid & going)):
             m.d.sync += step.eq(Mux(Mux(forth, last, ends), 1, step << 1))
 
-        # Decompressing: which step it was whose bits were found, and whether the round ended with it.
+        # Decompressing: the step whose bits were looked up, and whether the round ended with it.
         was, closes = Signal(3, reset_less=True), Signal(reset_less=True)
         with m.If(coming):
-            m.d.sync += [was.eq(step), closes.eq(ends), some_found.eq(takes & ~opening)]
+            m.d.sync += [was.eq(step), closes.eq(ends), lookup_valid.eq(takes & ~opening)]
         with m.If(looks | coming):
-            m.d.sync += [one.eq(lane) for one, lane in zip(founds, lanes, strict=True)]
+            m.d.sync += [one.eq(lane) for one, lane in zip(lookups, lanes, strict=True)]
         with m.If(going | coming):
-            m.d.sync += some_given.eq(some_found & (closes | forth))
+            m.d.sync += output_valid.eq(lookup_valid & (closes | forth))
         word = forth & step[3:].any()
-        self._give(m, founds, skid.i.p, forth, Cat(Mux(forth, step[:3], was), word), going, coming & some_found)
-        m.d.comb += self.pops.eq(Cat(one.outlier & word & some_found & going for one in founds))
+        self._give(m, lookups, skid.i.p, forth, Cat(Mux(forth, step[:3], was), word), going, coming & lookup_valid)
+        m.d.comb += self.pops.eq(Cat(one.outlier & word & lookup_valid & going for one in lookups))
         return m
 
-    def _encode(self, m, helds, step, some_found, going):
-        """Compression: the way of rounds. Returns whether one enters, whether the one that is held is looked up, and
-        whether this is the last step of the one that was found."""
-        some_held, enters, looks = Signal(), Signal(), Signal()
+    def _encode(self, m, inputs, step, lookup_valid, going):
+        """Compression: the way of rounds. Returns whether one enters, whether the one at the input is looked up, and
+        whether this is the last step of the one that was looked up."""
+        input_valid, enters, looks = Signal(), Signal(), Signal()
         last = Signal(reset_less=True)  # known ahead, as readiness goes far from here
-        end_held, end_found, end = (Signal(reset_less=True, name=f"end{name}") for name in ("_held", "_found", ""))
+        input_end, lookup_end, end = (Signal(reset_less=True, name=f"end{name}") for name in ("_input", "_lookup", ""))
         far, outlier = (Signal(reset_less=True, name=f"any_{name}") for name in ("far", "outlier"))
         m.d.comb += [
-            looks.eq((~some_found | (going & last)) & ~self.decompress),
-            enters.eq((~some_held & ~self.decompress) | looks),
+            looks.eq((~lookup_valid | (going & last)) & ~self.decompress),
+            enters.eq((~input_valid & ~self.decompress) | looks),
             self.rounds_i.ready.eq(enters), self.steps_o.p.end.eq(end),
         ]
         with m.If(enters):
-            m.d.sync += [some_held.eq(self.rounds_i.valid), end_held.eq(self.rounds_i.p.end)]
+            m.d.sync += [input_valid.eq(self.rounds_i.valid), input_end.eq(self.rounds_i.p.end)]
         with m.If(looks):
-            m.d.sync += [some_found.eq(some_held), end_found.eq(end_held),
-                         last.eq(~Cat(bits.escape for bits in helds).any()),
-                         far.eq(Cat(bits.far for bits in helds).any()),
-                         outlier.eq(Cat(bits.outlier for bits in helds).any())]
+            m.d.sync += [lookup_valid.eq(input_valid), lookup_end.eq(input_end),
+                         last.eq(~Cat(bits.escape for bits in inputs).any()),
+                         far.eq(Cat(bits.far for bits in inputs).any()),
+                         outlier.eq(Cat(bits.outlier for bits in inputs).any())]
         with m.Elif(going):
             m.d.sync += last.eq(Mux(outlier, step[RAW - 1], Mux(far, step[1], step[0])))
         with m.If(going):
-            m.d.sync += end.eq(end_found)
+            m.d.sync += end.eq(lookup_end)
         return enters, looks, last
 
-    def _decode(self, m, unpacker, helds, forth, enters, step, coming):
+    def _decode(self, m, unpacker, inputs, forth, enters, step, coming):
         """Decompression: the way of steps. Returns whether one is taken, is the first one, and ends a round; and what
         is found of each lane, in both directions."""
         opening = Signal()  # the first step: the first byte of each lane takes the place of one that is not there
@@ -220,12 +220,12 @@ class Huffman(wiring.Component):
         counts = [Signal(len(place), reset_less=True, name=f"count_{k}") for k, place in enumerate(places)]
         with m.If(moves):
             m.d.sync += [asks.eq(asks_next), *(count.eq(place) for count, place in zip(counts, places, strict=True))]
-        given = compaction.reopen(m, list(unpacker.o.p.data), compaction.moves(m, counts))
+        refills = compaction.reopen(m, list(unpacker.o.p.data), compaction.moves(m, counts))
 
         far = Signal(9, reset_less=True)  # the first symbol whose escape has more than one byte
         m.d.sync += far.eq(self.book.escape + NEAR)
         lanes = []
-        for lane, bits in enumerate(helds):
+        for lane, bits in enumerate(inputs):
             window, eight = bits.low, eights[lane]
             m.d.comb += [
                 escapes[lane].eq(window[7] & Cat(window[k] | self.book.full[6 - k] for k in range(7)).all()),
@@ -233,7 +233,7 @@ class Huffman(wiring.Component):
                 self.words_o[lane].eq(window),
             ]
             length = self._lane(m, lane, bits, self._symbol(lane, far), forth, moves, idle, code, ones[lane], eight,
-                                asks[lane], asks_next[lane], given[lane])
+                                asks[lane], asks_next[lane], refills[lane])
             lanes.append(Cat(window, bits.high, length, eight | (bits.escape & forth), fars[lane] | (bits.far & forth),
                              outliers[lane] | (bits.outlier & forth)))
         return takes, opening, ends, lanes
@@ -262,22 +262,22 @@ class Huffman(wiring.Component):
         m.d.comb += length.eq(lengths(code, one | forth, eight))
         # It holds 16 - part bits if it asks, or 8 if part is 0.
         places = [part[(16 - place) % 8] & asks & ~forth for place in range(8, 16)]
-        come = Signal(15, name=f"come_{lane}")  # below the first 8 bits of what it holds
-        m.d.comb += come.eq(Cat(Cat(places[place] & byte[bit + place - 7] for place in range(8)
-                                    if 0 <= bit + place - 7 < 8).any() for bit in range(15)))
+        refill = Signal(15, name=f"refill_{lane}")  # below the first 8 bits of what it holds
+        m.d.comb += refill.eq(Cat(Cat(places[place] & byte[bit + place - 7] for place in range(8)
+                                      if 0 <= bit + place - 7 < 8).any() for bit in range(15)))
         merged = Signal(22, name=f"merged_{lane}")  # without the first bit, which goes in any case
-        m.d.comb += merged.eq(Mux(forth, symbol, Cat(0, bits[:21])) | come)
+        m.d.comb += merged.eq(Mux(forth, symbol, Cat(0, bits[:21])) | refill)
         with m.If(moves):
             m.d.sync += [
-                bits.eq(choose([(taken, (merged << by)[:22]) for by, taken in enumerate(length)])),
-                part.eq(choose([(taken, part.rotate_left(by)) for by, taken in enumerate(length, 1)]) | idle),
+                bits.eq(choose([(one, (merged << by)[:22]) for by, one in enumerate(length)])),
+                part.eq(choose([(one, part.rotate_left(by)) for by, one in enumerate(length, 1)]) | idle),
             ]
         # A code takes more than 8 - r bits if it is not within those of so many.
         m.d.comb += asks_next.eq(part[0] | eight | idle
                                  | (code & Cat(part[r] & ~within[7 - r] for r in range(1, 8)).any()))
         return lengths(code | forth, 0, eight)
 
-    def _give(self, m, founds, rounds_o, forth, kinds, going, coming):
+    def _give(self, m, lookups, rounds_o, forth, kinds, going, coming):
         """What was found becomes bits of a step, or a symbol: a code and what is counted from it, or a byte of an
         escape. ``kinds``: whether it is the code, the first byte, the second one, or a later one of an outlier to be
         sent."""
@@ -290,7 +290,7 @@ class Huffman(wiring.Component):
         more = ~book.full
         others = Cat(Cat(more[0] & ~more[1], more[2] & ~more[3], more[4] & ~more[5], more[6]).any(),
                      (more[1] & ~more[3]) | more[5], more[3])
-        for lane, one in enumerate(founds):
+        for lane, one in enumerate(lookups):
             base = choose([(length, Cat(one.low[7 - k :], Const(0, 7 - k))) for k, length in enumerate(one.length)])
             less = choose(list(zip(one.length, book.delta, strict=True)))
             total = Signal(9, name=f"total_{lane}")

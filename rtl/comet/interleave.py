@@ -83,25 +83,26 @@ class Interleave(wiring.Component):
 
         # ------------------------------------------------------------------------------------- bits to bytes
         asks = Signal(LANES, reset_less=True)  # for a byte, in the step that comes
-        asked = Signal(LANES)  # in the step that leaves
+        requests = Signal(LANES)  # in the step that leaves
         goes = Signal()  # a step leaves
         opening = Signal(init=1)  # the first bytes have not yet left
         shown, real, there, filled = [], [], [], []
         for lane in range(LANES):
-            held, part = (Signal(width, reset_less=True, name=f"{name}_{lane}")
-                          for name, width in (("held", 7), ("part", 3)))
+            bits, part = (Signal(width, reset_less=True, name=f"{name}_{lane}")
+                          for name, width in (("bits", 7), ("part", 3)))
             total, merged = Signal(4, name=f"total_{lane}"), Signal(15, name=f"merged_{lane}")
             m.d.comb += [total.eq(part + i.size[lane] + 1),
-                         merged.eq(held << 8 | (i.data[lane] << ~total)[:15])]
+                         merged.eq(bits << 8 | (i.data[lane] << ~total)[:15])]
             with m.If(takes | clear):
                 m.d.sync += [
-                    held.eq(Mux(clear, 0, Mux(total[3], merged[:7], merged[8:]))),
+                    bits.eq(Mux(clear, 0, Mux(total[3], merged[:7], merged[8:]))),
                     part.eq(Mux(clear, 0, total[:3])),
                     asks[lane].eq(clear | (part == 0) | (total[3] & total[:3].any())),
                 ]
             # What is left in the end is a byte, too.
             push = (takes & total[3]) | (closes & part.any())
-            head, some, behind, more = shift_fifo(m, self.bytes, merged[7:], push, goes & asked[lane], f"byte_{lane}")
+            pop = goes & requests[lane]
+            head, some, behind, more = shift_fifo(m, self.bytes, merged[7:], push, pop, f"byte_{lane}")
             shown.append(head)
             # In the end zeros stand for bytes that do not come.
             there.append(some | (ending & ~behind))
@@ -114,8 +115,8 @@ class Interleave(wiring.Component):
         free, advance = Signal(), Signal()
         finished = Signal()
         m.d.comb += [
-            asked.eq(record | opening.replicate(LANES)),
-            goes.eq(advance & waiting & (Cat(there) | ~asked).all()),
+            requests.eq(record | opening.replicate(LANES)),
+            goes.eq(advance & waiting & (Cat(there) | ~requests).all()),
             finished.eq(advance & ending & ~waiting & ~behind),
         ]
         with m.If(goes):
@@ -127,8 +128,8 @@ class Interleave(wiring.Component):
         leaving = Signal()
         final = Signal()
         with m.If(advance):
-            m.d.sync += [leaving.eq(goes | finished), final.eq(finished), mask.eq(asked & goes.replicate(LANES))]
-            m.d.sync += [byte.eq(head & (some & asked[lane]).replicate(8))
+            m.d.sync += [leaving.eq(goes | finished), final.eq(finished), mask.eq(requests & goes.replicate(LANES))]
+            m.d.sync += [byte.eq(head & (some & requests[lane]).replicate(8))
                          for lane, (byte, head, some) in enumerate(zip(left, shown, real, strict=True))]
         # Bytes close up to chunks.
         closed = compaction.close(m, left, compaction.moves(m, compaction.zeros(m, mask)))

@@ -62,16 +62,16 @@ class LaneCodec(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.comet = comet = Comet()
-        config, told = self.config.p, comet.config.p
+        config, codec_config = self.config.p, comet.config.p
         for source, sink in (
                 (wiring.flipped(self.edges), comet.edges), (wiring.flipped(self.sectors_i), comet.sectors_i),
                 (wiring.flipped(self.stream_i), comet.bytes_i), (comet.bytes_o, wiring.flipped(self.stream_o))):
             wiring.connect(m, source, sink)
         m.d.comb += [
             comet.config.valid.eq(self.config.valid), self.config.ready.eq(comet.config.ready),
-            told.decompress.eq(config.decompress),
-            told.tiled.eq(Chosen(self.modes, config.mode)(lambda mode: mode.tiled)),
-            *(Value.cast(told[name]).eq(setting.part(self.modes, config.settings, name))
+            codec_config.decompress.eq(config.decompress),
+            codec_config.tiled.eq(Chosen(self.modes, config.mode)(lambda mode: mode.tiled)),
+            *(Value.cast(codec_config[name]).eq(setting.part(self.modes, config.settings, name))
               for name in ("step", "horizontal", "vertical", "signed", "counts")),
             self.sectors_o.valid.eq(comet.sectors_o.valid), comet.sectors_o.ready.eq(self.sectors_o.ready),
             self.sectors_o.p.eq(comet.sectors_o.p.data),
@@ -81,6 +81,6 @@ class LaneCodec(wiring.Component):
         ]
         # Comet finds a fault of the book only while it makes its tables, when lanes are already at work.
         total = Signal(16)  # of 256 codes of 8 bits, those that begin with a shorter one
-        m.d.sync += [total.eq(sum(count << (8 - length) for length, count in enumerate(told.counts, 1))),
-                     self.refused.eq((total > 256) | ~legal(told))]
+        m.d.sync += [total.eq(sum(count << (8 - length) for length, count in enumerate(codec_config.counts, 1))),
+                     self.refused.eq((total > 256) | ~legal(codec_config))]
         return m

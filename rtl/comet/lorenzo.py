@@ -57,7 +57,7 @@ class Lorenzo(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         back, *ways = _copies(m, self.decompress, 1 + LANES)
-        horizontal, signed = (Signal(reset_less=True, name=f"{name}_kept") for name in ("horizontal", "signed"))
+        horizontal, signed = (Signal(reset_less=True, name=f"{name}_register") for name in ("horizontal", "signed"))
         m.d.sync += [horizontal.eq(self.horizontal), signed.eq(self.signed)]
         first, second = self.differences_i, self.sums_i
         residuals, sums, values = (Signal(symbols, reset_less=True, name=name)
@@ -100,22 +100,22 @@ class Lorenzo(wiring.Component):
     def _rows(self, m, back, ways, sums, chosen, write):
         """Values plus, or less, those above, which are kept."""
         above = [Signal(BITS * LANES, reset_less=True, name=f"above_{tile}") for tile in range(TILES)]
-        i, vertical, asked = self.differences_i.p, Signal(reset_less=True), Signal(TILES)
+        i, vertical, selects = self.differences_i.p, Signal(reset_less=True), Signal(TILES)
         m.d.sync += vertical.eq(self.vertical & ~self.decompress)
-        m.d.comb += asked.eq(chosen | _above(i.edges, vertical))
-        other = choose([(asked[tile], row) for tile, row in enumerate(above)])
+        m.d.comb += selects.eq(chosen | _above(i.edges, vertical))
+        other = choose([(selects[tile], row) for tile, row in enumerate(above)])
         one = i.edges.above & vertical  # for the complement
-        rows, kept = [], []
+        rows, updates = [], []
         for k, (value, way) in enumerate(zip(i.data, ways, strict=True)):
             row, value = Signal(BITS, name=f"row_{k}"), value.as_unsigned()
             terms = Mux(way, sums.data[k], value), other[BITS * k : BITS * (k + 1)]
             m.d.comb += row.eq((Cat(one, terms[0]) + Cat(one, terms[1]))[1:])
             rows.append(row)
-            kept.append(Mux(way, row, ~value))
+            updates.append(Mux(way, row, ~value))
         tile = Mux(back, sums.edges.tile, i.edges.tile)
         for number, row in enumerate(above):
             with m.If(write & (tile == number)):
-                m.d.sync += row.eq(Cat(kept))
+                m.d.sync += row.eq(Cat(updates))
         return rows
 
     def _residuals(self, m, values, before, signed):

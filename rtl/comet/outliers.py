@@ -86,16 +86,16 @@ class Outliers(wiring.Component):
         pops = Mux(self.decompress, mask & self.take.replicate(LANES), self.pops)
         for k, head in enumerate(heads):
             # The newest byte is the first one. Only how many there are says where the oldest is.
-            kept = [Signal(8, reset_less=True, name=f"byte_{k}_{place}") for place in range(DEPTH)]
+            entries = [Signal(8, reset_less=True, name=f"byte_{k}_{place}") for place in range(DEPTH)]
             level = Signal(DEPTH + 1, init=1, reset_less=True, name=f"level_{k}")  # one hot
             m.d.comb += [self.bytes_o[k].eq(head), full[k].eq(level[DEPTH])]
-            head_terms = [one.replicate(8) & byte for one, byte in zip(level[1:], kept, strict=True)]
+            head_terms = [one.replicate(8) & byte for one, byte in zip(level[1:], entries, strict=True)]
             while len(head_terms) > 1:
                 head_terms = [a | b for a, b in zip(head_terms[::2], head_terms[1::2], strict=True)]
             m.d.comb += head.eq(head_terms[0])
             with m.If(pushes[k]):
-                m.d.sync += [kept[0].eq(Mux(self.decompress, self.bytes_i[k], shown[k])),
-                             *(after.eq(before) for before, after in pairwise(kept))]
+                m.d.sync += [entries[0].eq(Mux(self.decompress, self.bytes_i[k], shown[k])),
+                             *(after.eq(before) for before, after in pairwise(entries))]
             with m.If(self.clear | (pushes[k] ^ pops[k])):
                 m.d.sync += level.eq(Mux(self.clear, 1, Mux(pushes[k], level << 1, level >> 1)))
         return m

@@ -86,9 +86,9 @@ class Rounds(wiring.Component):
         with m.If(joining | cutting):
             m.d.sync += data.eq(Cat(Mux(below[k] & ~back, rest[k], lanes[k] & (~closing).replicate(BITS + 1))
                                     for k in range(LANES)))
-        for k, kept in enumerate(rest):
+        for k, register in enumerate(rest):
             with m.If(cuts | joins[k]):
-                m.d.sync += kept.eq(Mux(back, whole[k], lanes[k]))
+                m.d.sync += register.eq(Mux(back, whole[k], lanes[k]))
         for payload in (self.rounds_o.p, self.sectors_o.p):
             m.d.comb += [Cat(word, outlier).eq(data[(BITS + 1) * k : (BITS + 1) * (k + 1)])
                          for k, (word, outlier) in enumerate(zip(payload.data, payload.outliers, strict=True))]
@@ -99,19 +99,19 @@ class Rounds(wiring.Component):
     def _joins(self, m, turn, below, free, valid):
         """Compression. Returns the lanes of the rest that take what comes, and whether a tensor ends."""
         i = self.sectors_i
-        closing, taken, flushes, total = Signal(), Signal(), Signal(), Signal(4)
+        closing, accepted, flushes, total = Signal(), Signal(), Signal(), Signal(4)
         end = Signal(reset_less=True)
         m.d.comb += [
-            i.ready.eq(free & ~closing), taken.eq(i.valid & ~closing),
+            i.ready.eq(free & ~closing), accepted.eq(i.valid & ~closing),
             total.eq(turn + i.p.edges.count), flushes.eq(closing & turn.any()), self.rounds_o.p.end.eq(end),
         ]
         with m.If(free):
-            m.d.sync += [valid.eq((taken & total[3]) | closing), end.eq(closing & ~flushes)]
-            with m.If(taken):
+            m.d.sync += [valid.eq((accepted & total[3]) | closing), end.eq(closing & ~flushes)]
+            with m.If(accepted):
                 m.d.sync += [turn.eq(total), closing.eq(i.p.edges.last)]
             with m.Elif(closing):
                 m.d.sync += [turn.eq(0), closing.eq(flushes)]
-        return (total[3].replicate(LANES) | ~below) & (taken & free).replicate(LANES), closing
+        return (total[3].replicate(LANES) | ~below) & (accepted & free).replicate(LANES), closing
 
     def _cuts(self, m, turn, free, valid):
         """Decompression. Returns whether the rest takes a round."""

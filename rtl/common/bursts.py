@@ -80,11 +80,11 @@ class Bursts(wiring.Component):
 
         full = Signal()
         if self.window is not None:
-            seen = Signal(range(self.window + 1), reset_less=True)  # steps since the burst began
-            steps = Signal.like(seen)
-            m.d.comb += [steps.eq(Mux(step.beat & ~extends, 1, seen + 1)), full.eq(steps == self.window)]
+            age = Signal(range(self.window + 1), reset_less=True)  # steps since the burst began
+            steps = Signal.like(age)
+            m.d.comb += [steps.eq(Mux(step.beat & ~extends, 1, age + 1)), full.eq(steps == self.window)]
             with m.If(moves):
-                m.d.sync += seen.eq(steps)
+                m.d.sync += age.eq(steps)
 
         with m.If(self.o.valid & self.o.ready):
             m.d.sync += open_.eq(0)

@@ -54,11 +54,11 @@ class Join(wiring.Component):
         pieces, width = WORD // self.size, 8 * self.size
         index = Signal(range(pieces))
         o = Signal(chunk_layout(WORD), reset_less=True)
-        free, taken, first, full = Signal(), Signal(), Signal(), Signal()
+        free, accepted, first, full = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
             free.eq(~self.o.valid | self.o.ready),
             self.i.ready.eq(free),
-            taken.eq(self.i.valid & free),
+            accepted.eq(self.i.valid & free),
             first.eq(index == 0),
             full.eq(self.i.p.last | index.all()),
             self.o.p.eq(o),
@@ -66,12 +66,12 @@ class Join(wiring.Component):
         # The first piece clears the places of the others.
         for k in range(pieces):
             here = index == k
-            with m.If(taken & (first | here)):
+            with m.If(accepted & (first | here)):
                 m.d.sync += o.data.as_value().word_select(k, width).eq(
                     Mux(here, self.i.p.data.as_value(), 0))
         with m.If(free):
-            m.d.sync += self.o.valid.eq(taken & full)
-        with m.If(taken):
+            m.d.sync += self.o.valid.eq(accepted & full)
+        with m.If(accepted):
             m.d.sync += [
                 index.eq(Mux(full, 0, index + 1)),
                 o.count.eq(self.i.p.count + (index << (self.size.bit_length() - 1))),

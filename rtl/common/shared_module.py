@@ -43,8 +43,8 @@ def shared(platform, name, build):
     module, components = platform.prefix + name, platform.components
     if module not in components:
         component = components[module] = build()
-        if taken := RESERVED.intersection(component.signature.members):
-            raise ValueError(f"ports of {name} must not be words of Verilog or C++: {', '.join(sorted(taken))}")
+        if reserved := RESERVED.intersection(component.signature.members):
+            raise ValueError(f"ports of {name} must not be words of Verilog or C++: {', '.join(sorted(reserved))}")
     return _Instance(module, components[module].signature)
 
 

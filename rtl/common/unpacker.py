@@ -110,14 +110,14 @@ class Unpacker(wiring.Component):
         ragged = Signal()  # and with it a part of a granule, which nobody can take
 
         take, moved = self.take >> fine, Signal(range(word + piece))
-        taken, accepted = Signal(), Signal()
+        fired, accepted = Signal(), Signal()
         m.d.comb += [
             moved.eq(offset + take),
             known.eq(Mux(level < 0, 0, level)),
             self.o.valid.eq((known >= piece) | closed),
             self.o.p.short.eq(known < take),
             self.excess.eq(~closed | (known != 0) | ragged),
-            taken.eq(self.o.valid & self.o.ready),
+            fired.eq(self.o.valid & self.o.ready),
             self.i.ready.eq(self.discarding | (~closed & ((stored != count) | ~passed[0]))),
             accepted.eq(self.i.valid & self.i.ready & ~self.discarding),
         ]
@@ -139,7 +139,7 @@ class Unpacker(wiring.Component):
             closed.eq(closed | (accepted & self.i.p.last)),
             ragged.eq(ragged | (accepted & self.i.p.count[:fine].any())),
         ]
-        with m.If(taken):
+        with m.If(fired):
             m.d.sync += [*place.eq(moved), level.eq(grown - take)]
         received = self.i.valid & self.i.ready & self.i.p.last
         with m.If(received):

@@ -154,11 +154,11 @@ class Average(wiring.Component):
                                   ((stage.index == 7) & counted) | minimum) for k, power in enumerate(powers)]
 
         # ----------------------------------------------------------------------------------- the mean, and the base
-        kept, total = Signal(SUM, reset_less=True), Signal(SUM)
+        last_total, total = Signal(SUM, reset_less=True), Signal(SUM)
         some = Cat(powers).any()
         m.d.comb += total.eq(choose([*((power, (sums[0] << 3 - k)[:SUM]) for k, power in enumerate(powers)),
-                                     (~some, kept)]) & config.lfc.replicate(SUM))
-        m.d.sync += kept.eq(total)
+                                     (~some, last_total)]) & config.lfc.replicate(SUM))
+        m.d.sync += last_total.eq(total)
         result, clamped = Signal(signed(9)), Signal(signed(8))
         m.d.comb += [
             result.eq(total[6:].as_signed() + offset + total[5]),
@@ -171,8 +171,8 @@ class Average(wiring.Component):
     def _least(m, values, absent):
         """The least of four lanes, without those that are not there: all are compared with all at once."""
         lanes = [Signal(signed(8), name="lane") for _ in values]
-        m.d.comb += [lane.eq(Cat(value[:7] | gone.replicate(7), value[7] & ~gone))
-                     for lane, value, gone in zip(lanes, values, absent, strict=True)]
+        m.d.comb += [lane.eq(Cat(value[:7] | void.replicate(7), value[7] & ~void))
+                     for lane, value, void in zip(lanes, values, absent, strict=True)]
         below = {}  # of two equal ones, the first counts
         for k, one in enumerate(lanes):
             for j, other in enumerate(lanes[k + 1 :], k + 1):

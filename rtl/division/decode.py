@@ -123,19 +123,19 @@ class Decode(Coded):
         config = self.config
         m.submodules.unpack = unpack = Unpack(self.bits)
         m.submodules.dequantize = dequantize = Dequantize(self.most)
-        start, taken = Signal(), Signal()
-        m.d.comb += taken.eq(self.bytes.valid & self.bytes.ready)
+        start, accepted = Signal(), Signal()
+        m.d.comb += accepted.eq(self.bytes.valid & self.bytes.ready)
         if self.segments:
             m.submodules.segments = segments = Segments()
             m.d.comb += [start.eq(self.start & ~refused(config, self.bits)), segments.config.eq(config),
-                         segments.start.eq(start), segments.next.eq(taken)]
+                         segments.start.eq(start), segments.next.eq(accepted)]
             with m.If(self.start):
                 m.d.sync += [self.refused.eq(~start), self.short.eq(0)]
-            with m.Elif(taken & self.bytes.p.short):
+            with m.Elif(accepted & self.bytes.p.short):
                 m.d.sync += self.short.eq(1)
         else:
             segments = self
-            m.d.comb += self.next.eq(taken)
+            m.d.comb += self.next.eq(accepted)
         m.d.comb += [
             unpack.config.eq(config), unpack.place.eq(segments.place), dequantize.void.eq(segments.place.void),
             unpack.bytes.p.eq(self.bytes.p), self.take.eq(unpack.take),

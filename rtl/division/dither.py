@@ -66,14 +66,14 @@ class Dither(Coded):
         group, count = Signal(32, reset_less=True), Signal(range(ROUNDS), reset_less=True)
         a, b = Signal(16, reset_less=True), Signal(16, reset_less=True)
         loads, works, mixed = Signal(), Signal(), Signal()
-        taken, row, primed = Signal(), Signal(5, reset_less=True), Signal()
+        accepted, row, primed = Signal(), Signal(5, reset_less=True), Signal()
         passes = Signal()  # the hash goes to the generator
         total, next_a = Signal(16), Signal(16)
         m.d.comb += [
             total.eq(a.rotate_right(7) + b),
             next_a.eq(total ^ Mux(count[0], config.seed[16:], config.seed[:16])),
-            taken.eq(self.noise.valid & self.noise.ready),
-            passes.eq(mixed & (~primed | (taken & (row == 31)))),
+            accepted.eq(self.noise.valid & self.noise.ready),
+            passes.eq(mixed & (~primed | (accepted & (row == 31)))),
         ]
         m.d.sync += loads.eq(self.start | passes)
         with m.If(self.start):
@@ -89,12 +89,12 @@ class Dither(Coded):
 
         # ------------------------------------------------------------------------------------ the generator of a group
         s = Signal(32, reset_less=True)
-        with m.If(taken | passes):
+        with m.If(accepted | passes):
             m.d.sync += s.eq(_xorshift(m, Mux(passes, Cat(Const(1, 1), b[1:], a), s)))
         with m.If(self.start):
             m.d.sync += [primed.eq(0), row.eq(0)]
         with m.Else():
-            m.d.sync += [primed.eq(primed | passes), row.eq(row + taken)]
+            m.d.sync += [primed.eq(primed | passes), row.eq(row + accepted)]
         m.d.comb += self.noise.valid.eq(primed)
 
         for lane, flips in enumerate(LANE):

@@ -222,17 +222,17 @@ class MaxPool(wiring.Component):
 
         # Either output can be taken before the other.
         low, second = Signal(4, reset_less=True), Signal()
-        y_taken, map_taken = Signal(), Signal()
+        y_done, map_done = Signal(), Signal()
         whole = second | last
         m.d.comb += [
-            self.y.p.data.eq(_word(best)), self.y.p.last.eq(last), self.y.valid.eq(merged.valid & ~y_taken),
+            self.y.p.data.eq(_word(best)), self.y.p.last.eq(last), self.y.valid.eq(merged.valid & ~y_done),
             self.map.p.data[0].eq(Mux(second, low, place)), self.map.p.data[1].eq(Mux(second, place, 0)),
-            self.map.p.last.eq(last), self.map.valid.eq(merged.valid & whole & ~map_taken),
-            merged.ready.eq((self.y.ready | y_taken) & (self.map.ready | map_taken | ~whole)),
+            self.map.p.last.eq(last), self.map.valid.eq(merged.valid & whole & ~map_done),
+            merged.ready.eq((self.y.ready | y_done) & (self.map.ready | map_done | ~whole)),
         ]
         with m.If(merged.valid):
-            m.d.sync += [y_taken.eq(~merged.ready & (self.y.ready | y_taken)),
-                         map_taken.eq(~merged.ready & (whole & self.map.ready | map_taken))]
+            m.d.sync += [y_done.eq(~merged.ready & (self.y.ready | y_done)),
+                         map_done.eq(~merged.ready & (whole & self.map.ready | map_done))]
             with m.If(merged.ready):
                 m.d.sync += [low.eq(place), second.eq(~whole)]
         return m

@@ -87,10 +87,10 @@ class SsdcDecode(wiring.Component):
 
         busy = Signal()  # from a length to the end of all arrays
         giving = Signal()  # sectors are to come
-        lost = Signal()  # counts and columns can no longer be trusted
-        unjudged = Signal()  # the last mask that was found is still to be judged
+        corrupt = Signal()  # counts and columns can no longer be trusted
+        unjudged = Signal()  # the last mask is still to be judged
         drop, advance, go = Signal(), Signal(), Signal()
-        m.d.comb += drop.eq(lost | ~(giving | unjudged))
+        m.d.comb += drop.eq(corrupt | ~(giving | unjudged))
 
         # Rows and sectors. A row is open once its count has come.
         opened, sector = Signal(), Signal(5)
@@ -109,7 +109,7 @@ class SsdcDecode(wiring.Component):
         bad_count, no_count = Signal(reset_less=True), Signal(reset_less=True)  # of this row
         number = counts.o.p.data.as_value()
         m.d.comb += [
-            opens.eq(giving & (counted | lost) & (~opened | (go & sector.all() & ~final))),
+            opens.eq(giving & (counted | corrupt) & (~opened | (go & sector.all() & ~final))),
             wants_count.eq(busy & (~counted | opens | drop)),
             counts.o.ready.eq(wants_count & ~counts_closed),
         ]
@@ -173,23 +173,23 @@ class SsdcDecode(wiring.Component):
             exists.eq(Cat(one.exists for one in window)),
             missing.eq((row & ~exists).any()),
             further.eq((exists & ~below).any()),
-            go.eq(giving & opened & advance & (lost | (here & there))),
+            go.eq(giving & opened & advance & (corrupt | (here & there))),
         ]
 
-        # The mask that was found, and with it what was found to be wrong.
-        found, flaws = Signal(8, reset_less=True), Signal(Error, reset_less=True)
-        found_last, bounded = Signal(reset_less=True), Signal(reset_less=True)
+        # The next mask, as a candidate, and its flaws.
+        candidate, flaws = Signal(8, reset_less=True), Signal(Error, reset_less=True)
+        candidate_last, bounded = Signal(reset_less=True), Signal(reset_less=True)
         good_row = ~(bad_count | no_count)
         with m.If(advance):
             m.d.sync += [
-                unjudged.eq(go), found.eq(mask), found_last.eq(final), flaws.count.eq(bad_count),
+                unjudged.eq(go), candidate.eq(mask), candidate_last.eq(final), flaws.count.eq(bad_count),
                 flaws.column.eq(good_row & unordered), flaws.short.eq(no_count | (good_row & missing)),
                 flaws.excess.eq(final & further), bounded.eq(final & good_row),
             ]
         inside, spills, bad = Signal(8), Signal(), Signal()
         m.d.comb += [
             inside.eq(Cat(size > lane for lane in range(8))),
-            spills.eq(bounded & (found & ~inside).any()),
+            spills.eq(bounded & (candidate & ~inside).any()),
             bad.eq(flaws.count | flaws.column | flaws.short | spills),
         ]
 
@@ -201,16 +201,16 @@ class SsdcDecode(wiring.Component):
         m.d.comb += [
             passes.eq(values.o.valid & values.o.ready),
             advance.eq(~full | passes),
-            wrong.eq(lost | bad | ~unjudged),
+            wrong.eq(corrupt | bad | ~unjudged),
             values.take.eq(take << 2),
             values.next.eq(passes & probe),
         ]
         with m.If(advance):
             m.d.sync += [
-                full.eq(unjudged | asks), asks.eq(unjudged & found_last), probe.eq(asks),
-                chosen.eq(Mux(wrong, 0, found)),
-                take.eq(Mux(wrong, 0, sum(found)) | asks), chosen_size.eq(Mux(found_last, size, 8)),
-                chosen_last.eq(found_last),
+                full.eq(unjudged | asks), asks.eq(unjudged & candidate_last), probe.eq(asks),
+                chosen.eq(Mux(wrong, 0, candidate)),
+                take.eq(Mux(wrong, 0, sum(candidate)) | asks), chosen_size.eq(Mux(candidate_last, size, 8)),
+                chosen_last.eq(candidate_last),
             ]
 
         # The sector that is being opened.
@@ -234,17 +234,18 @@ class SsdcDecode(wiring.Component):
         short = values.o.p.short
         m.d.comb += [
             self.length.ready.eq(~busy),
-            judges.eq(unjudged & advance & ~lost),
+            judges.eq(unjudged & advance & ~corrupt),
             errors.count.eq(judges & flaws.count),
             errors.column.eq(judges & (flaws.column | spills)),
             errors.short.eq((judges & flaws.short) | (passes & ~probe & short)),
             errors.excess.eq((judges & flaws.excess & ~bad)
-                             | (~lost & ((passes & probe & ~short) | (busy & ~(giving | unjudged) & counted & some)))),
+                             | (~corrupt & ((passes & probe & ~short)
+                                            | (busy & ~(giving | unjudged) & counted & some)))),
         ]
         m.d.sync += [
             next_last.eq(~behind[1:].any() & (behind[0] ^ partial)),
             self.error.eq(self.error.as_value() | errors.as_value()),
-            lost.eq(lost | (judges & bad)),
+            corrupt.eq(corrupt | (judges & bad)),
         ]
         with m.If(go):
             m.d.sync += [sector.eq(sector + 1), giving.eq(~final)]
@@ -258,7 +259,7 @@ class SsdcDecode(wiring.Component):
             length = self.length.p
             some_values = length.any()
             m.d.sync += [
-                busy.eq(1), giving.eq(1), lost.eq(0), self.error.eq(0), counted.eq(0), counts_closed.eq(0),
+                busy.eq(1), giving.eq(1), corrupt.eq(0), self.error.eq(0), counted.eq(0), counts_closed.eq(0),
                 here.eq(0), there.eq(0), columns_closed.eq(0), pending.eq(0xFF), stop.eq(0), sector.eq(0),
                 # Without values there is no row to wait for.
                 opened.eq(~some_values), row_last.eq(~some_values), Cat(bad_count, no_count).eq(0),

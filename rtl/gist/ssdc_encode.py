@@ -98,12 +98,12 @@ class SsdcEncode(wiring.Component):
         ]
         # Each branch takes the beat when it can; the pipeline moves on once all have.
         done = []
-        for branch, wanted in ((values, 1), (columns, 1), (counts, ends | last)):
+        for branch, enable in ((values, 1), (columns, 1), (counts, ends | last)):
             had, goes = Signal(), Signal()
             m.d.comb += [
                 branch.i.p.last.eq(last),
-                branch.i.valid.eq(joint.valid & wanted & ~had),
-                goes.eq(branch.i.ready | had | ~wanted if branch is counts else branch.i.ready | had),
+                branch.i.valid.eq(joint.valid & enable & ~had),
+                goes.eq(branch.i.ready | had | ~enable if branch is counts else branch.i.ready | had),
             ]
             m.d.sync += had.eq(joint.valid & goes & ~joint.ready)
             done.append(goes)

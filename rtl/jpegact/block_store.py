@@ -91,14 +91,14 @@ class BlockStore(wiring.Component):
             self.value_out.eq(choose((self.row_out[v], self.line_out.word_select(v, 8)) for v in range(8))),
         ]
 
-        given = Signal(ROW)
-        m.d.comb += given.eq(self.bytes | self.word.replicate(WORDS))
+        write_data = Signal(ROW)
+        m.d.comb += write_data.eq(self.bytes | self.word.replicate(WORDS))
         slots = []
         for s in range(SLOTS):
             slots.append(Signal(ROW, reset_less=True, name=f"slot_{s}"))
             for k in range(WORDS):
                 with m.If(self.into[s] & self.into_word[k]):
-                    m.d.sync += slots[s].word_select(k, WORD).eq(given.word_select(k, WORD))
+                    m.d.sync += slots[s].word_select(k, WORD).eq(write_data.word_select(k, WORD))
         m.d.comb += [
             self.bytes_out.eq(choose(zip(self.slot, slots, strict=True))),
             self.word_out.eq(choose((self.place[k], self.bytes_out.word_select(k, WORD)) for k in range(WORDS))),

@@ -172,22 +172,23 @@ class Cdu(wiring.Component):
         def chosen(*tensors):
             """A register: one of ``tensors``, pairs of a direction and a mode, has started. What is chosen stands until
             the next tensor starts."""
-            wanted = {way: [mode for back, mode in tensors if back == way] for way in (0, 1)}
-            key = tuple(tuple(mode.code for mode in self.modes if mode in wanted[way]) for way in (0, 1))
+            modes_by_direction = {way: [mode for back, mode in tensors if back == way] for way in (0, 1)}
+            key = tuple(tuple(mode.code for mode in self.modes if mode in modes_by_direction[way]) for way in (0, 1))
             if not any(key):
                 return Const(0, 1)
             if key not in registers:
                 registers[key] = Signal(name=f"chosen_{len(registers)}", reset_less=True)  # before, nothing is linked
                 with m.If(start):
                     m.d.sync += registers[key].eq(Cat(
-                        (tensor.decompress == way) & is_mode(lambda mode, way=way: mode in wanted[way])
-                        for way in (0, 1) if wanted[way]).any())
+                        (tensor.decompress == way) & is_mode(lambda mode, way=way: mode in modes_by_direction[way])
+                        for way in (0, 1) if modes_by_direction[way]).any())
             return registers[key]
 
-        # Inner streams: sectors that were counted; rows taken from the compressed side, counted too; all rows that
-        # become sectors, and a cycle later; what is to leave as sectors.
-        sectors, taken, restored, behind, results = (
-            stream.Signature(words).create(path=[name]) for name in ("sectors", "taken", "restored", "rows", "results"))
+        # Inner streams: sectors that were counted; rows from the compressed side that no coder decodes, counted too;
+        # all rows that become sectors, and a cycle later; what is to leave as sectors.
+        names = ("sectors", "raw_rows", "restored", "rows", "results")
+        sectors, raw_rows, restored, behind, results = (
+            stream.Signature(words).create(path=[name]) for name in names)
         leaving = stream.Signature(chunk_layout(self.width)).create(path=["leaving"])
         content = Signal(data.ArrayLayout(8, self.row), name="content")
         wiring.connect(m, leaving, wiring.flipped(self.bytes_o))
@@ -211,7 +212,7 @@ class Cdu(wiring.Component):
             last, source = path[-1] if path else None, hops[-1].source if hops else sectors
             link(0, mode_, source, leaving, self._chunk(last, mode_.format), key=(mode_.format.row, last is None))
 
-            source = taken
+            source = raw_rows
             if path and path[-1].coder:
                 _, modes, heads = coders.setdefault(id(path[-1].coder), (path[-1].coder, [], []))
                 modes.append(mode_)
@@ -219,7 +220,7 @@ class Cdu(wiring.Component):
                 source = path[-1].decompress.source
                 path = path[:-1]
             elif not any(stage.registered for stage in path):
-                link(1, mode_, taken, restored)
+                link(1, mode_, raw_rows, restored)
                 source = behind
             for stage in reversed(path):
                 if stage.registered:
@@ -256,7 +257,7 @@ class Cdu(wiring.Component):
             self.sectors_i.ready.eq(sectors.ready & control.more & compresses),
             sectors.p.data.eq(self.sectors_i.p),
             sectors.p.last.eq(control.last),
-            taken.p.last.eq(control.last),
+            raw_rows.p.last.eq(control.last),
             self.sectors_o.valid.eq(results.valid),
             results.ready.eq(self.sectors_o.ready),
             self.sectors_o.p.eq(results.p.data),
@@ -267,7 +268,7 @@ class Cdu(wiring.Component):
             word = content[k]  # a lane of a row of up to 8 bytes is a byte, of a longer one it is as wide as it can be
             for row, chosen_ in wide:
                 word = Mux(chosen_, Value.cast(content)[row * k :][:row], word)
-            m.d.comb += taken.p.data[k].eq(word)
+            m.d.comb += raw_rows.p.data[k].eq(word)
         # A register between what takes a row out of a shifter or a buffer and what SFPR does before its first one.
         pipe = Pipeline(m, restored, behind)
         *row_words, row_last = pipe.stage(*restored.p.data, restored.p.last)
@@ -278,18 +279,18 @@ class Cdu(wiring.Component):
         # ----------------------------------------------------------------------------------- the compressed side
         decoders = [(chosen(*((1, mode) for mode in modes)), coder, heads[0] if heads else None)
                     for coder, modes, heads in coders.values()]
-        pass_rows(m, self.rows_i, content, control, decoders, taken, direct, fetched)
+        pass_rows(m, self.rows_i, content, control, decoders, raw_rows, direct, fetched)
         return m
 
     def _paths(self, context, is_mode):
         """The stages of each mode."""
-        made = {}
+        instances = {}
         for name in dict.fromkeys(name for mode in self.modes for name in mode.path):
             module, _, function = name.partition(":")
             context.passing = tuple(mode for mode in self.modes if name in mode.path)
             stages = getattr(import_module(module), function)(context, is_mode(lambda mode: mode in context.passing))
-            made[name] = stages if isinstance(stages, tuple) else (stages,)
-        return [[stage for name in mode.path for stage in made[name]] for mode in self.modes]
+            instances[name] = stages if isinstance(stages, tuple) else (stages,)
+        return [[stage for name in mode.path for stage in instances[name]] for mode in self.modes]
 
     @staticmethod
     def _chunk(stage, format):

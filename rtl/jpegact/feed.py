@@ -5,9 +5,9 @@ from amaranth.hdl import Mux, Signal, Value
 __all__ = ["pass_rows"]
 
 
-def pass_rows(m, i, content, control, coders, taken, direct, fetched):
+def pass_rows(m, i, content, control, coders, raw_rows, direct, fetched):
     """Connects the stream of rows ``i`` with ``coders``, triples of (a register that chooses it, the coder, what is
-    done to the head of its rows, if anything is), and with ``taken``, the stream of rows that ``direct`` chooses;
+    done to the head of its rows, if anything is), and with ``raw_rows``, the stream of rows that ``direct`` chooses;
     ``content`` becomes their data. ``fetched`` becomes a pulse with each row that is to be counted. ``control`` is told
     of a stream that is too short, or not yet through: once it has ended, ``left`` falls, and zeros follow."""
     row, valid, ready, absent = i.p, Signal(), Signal(), Signal()
@@ -20,7 +20,7 @@ def pass_rows(m, i, content, control, coders, taken, direct, fetched):
         control.short.eq(fetched & absent),
         control.excess.eq(control.left),
     ]
-    for chosen, sink in [(direct, taken), *((chosen, coder.rows) for chosen, coder, _ in coders)]:
+    for chosen, sink in [(direct, raw_rows), *((chosen, coder.rows) for chosen, coder, _ in coders)]:
         with m.If(chosen):
             m.d.comb += [sink.valid.eq(valid), ready.eq(sink.ready)]
     for _, coder, head in coders:

@@ -23,13 +23,13 @@ NONE = LONGEST  # bits that are passed over where there is no code
 
 def _codes(counts, symbols):
     """{symbol: its code, a string of 0 and 1}; there are ``counts[k]`` codes of k + 1 bits, in ascending order."""
-    found, code, left = {}, 0, iter(symbols)
+    codes, code, left = {}, 0, iter(symbols)
     for length, count in enumerate(counts, 1):
         for _ in range(count):
-            found[next(left)] = f"{code:0{length}b}"
+            codes[next(left)] = f"{code:0{length}b}"
             code += 1
         code <<= 1
-    return found
+    return codes
 
 
 _RUNS = [  # symbols of K.5, run and category as one hexadecimal number, as far as they are in no simple order
@@ -58,9 +58,9 @@ def _function(key, values, width):
 def encode_dc(m, category):
     """Code of a DC value's category: its bits (left aligned, zeros behind) and how many they are."""
     values = {c: int(code[::-1], 2) | len(code) << LONGEST for c, code in DC.items()}
-    found = Signal(LONGEST + 5, name="dc_code")
-    m.d.comb += found.eq(_function(category, values, LONGEST + 5))
-    return found[:LONGEST], found[LONGEST:]
+    dc_code = Signal(LONGEST + 5)
+    m.d.comb += dc_code.eq(_function(category, values, LONGEST + 5))
+    return dc_code[:LONGEST], dc_code[LONGEST:]
 
 
 def encode_ac(m, run, category):
@@ -75,18 +75,19 @@ def encode_ac(m, run, category):
     base = {run: next(iter({number - category for category, number in row.items()}), 0) % 128
             for run, row in rows.items()}
     assert all(number == (base[run] + category) % 128 for run, row in rows.items() for category, number in row.items())
-    found, first, number = (Signal(LONGEST + 5, name="short_code"), Signal(7, name="base"), Signal(7, name="number"))
+    short_code = Signal(LONGEST + 5)
+    first, number = Signal(7, name="base"), Signal(7, name="number")
     long, key = Signal(name="long_code"), Cat(category, run)
     m.d.comb += [
-        found.eq(_function(key, values, LONGEST + 5)),
+        short_code.eq(_function(key, values, LONGEST + 5)),
         long.eq(_function(key, {symbol: 1 for symbol in AC if symbol not in short}, 1)),
         first.eq(_function(run, base, 7)),
         number.eq(first + category),
     ]
-    # Of a long code nothing is found.
+    # Of a long code the short one is 0.
     escaped = Cat(Const((1 << ESCAPE) - 1, ESCAPE), number[::-1], Const(LONGEST, 5))
-    got = found | Mux(long, escaped, 0)
-    return got[:LONGEST], got[LONGEST:]
+    code = short_code | Mux(long, escaped, 0)
+    return code[:LONGEST], code[LONGEST:]
 
 
 def _matches(m, bits, code, name):
@@ -103,31 +104,31 @@ def _digits(size):
 def decode_dc(m, bits):
     """The symbol at the head of ``bits``, a code of K.3 and its value: category, :func:`_digits` of how many bits both
     have, and whether there is no code."""
-    found = [(_matches(m, bits, code, f"dc_{category}"), Const(category | _digits(len(code) + category) << 4, 16))
-             for category, code in DC.items()]
+    entries = [(_matches(m, bits, code, f"dc_{category}"), Const(category | _digits(len(code) + category) << 4, 16))
+               for category, code in DC.items()]
     bad = bits[:6].all()
-    got = choose([*found, (bad, Const(_digits(NONE) << 4, 16))])
-    return got[:4], got[4:], bad
+    entry = choose([*entries, (bad, Const(_digits(NONE) << 4, 16))])
+    return entry[:4], entry[4:], bad
 
 
 def decode_ac(m, bits):
     """The symbol at the head of ``bits``, a code of K.5 and its value: run, category, :func:`_digits` of how many bits
     both have, whether it is EOB, and whether there is no code."""
     short = {symbol: code for symbol, code in AC.items() if len(code) < ESCAPE + 4}
-    found = [(_matches(m, bits, code, f"ac_{symbol:02x}"),
-              Const(symbol | _digits(len(code) + symbol % 16) << 8, 20)) for symbol, code in short.items()]
+    entries = [(_matches(m, bits, code, f"ac_{symbol:02x}"),
+                Const(symbol | _digits(len(code) + symbol % 16) << 8, 20)) for symbol, code in short.items()]
     values = {}
     for symbol, code in AC.items():
         if symbol not in short:
             for rest in range(1 << LONGEST - len(code)):
                 text = code[ESCAPE:] + f"{rest:0{LONGEST - len(code)}b}"[: LONGEST - len(code)]
                 values[int(text[::-1], 2)] = symbol | _digits(len(code) + symbol % 16) << 8 | 1 << 20
-    long, looked = Signal(name="long"), Signal(21, name="looked_up")
+    long, lookup = Signal(name="long"), Signal(21, name="lookup")
     none = {key: _digits(NONE) << 8 for key in range(128) if key not in values}
-    m.d.comb += [long.eq(bits[:ESCAPE].all()), looked.eq(_function(bits[ESCAPE:LONGEST], values | none, 21))]
-    got = choose([*found, (long, looked)])
-    return got[4:8], got[:4], got[8:20], _match_of(short, found, EOB), long & ~looked[20]
+    m.d.comb += [long.eq(bits[:ESCAPE].all()), lookup.eq(_function(bits[ESCAPE:LONGEST], values | none, 21))]
+    entry = choose([*entries, (long, lookup)])
+    return entry[4:8], entry[:4], entry[8:20], _match_of(short, entries, EOB), long & ~lookup[20]
 
 
-def _match_of(codes, found, symbol):
-    return found[list(codes).index(symbol)][0]
+def _match_of(codes, entries, symbol):
+    return entries[list(codes).index(symbol)][0]

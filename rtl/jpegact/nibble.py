@@ -65,7 +65,7 @@ class Nibble(Coder):
 
         u = self._parts.wires([fold(self.i.p.data[k], straight) for k in range(LANES)], 8)
         largest = [Signal(8, reset_less=True, name=f"largest_{g}") for g in range(GROUPS)]
-        found = [Signal(2, reset_less=True, name=f"found_{g}") for g in range(GROUPS)]
+        width_codes = [Signal(2, reset_less=True, name=f"width_code_{g}") for g in range(GROUPS)]
         chosen = [Signal(4, reset_less=True, name=f"chosen_{g}") for g in range(GROUPS)]
         unfit, some = Signal(reset_less=True), Signal(reset_less=True)
         fits = []
@@ -74,7 +74,7 @@ class Nibble(Coder):
             fits.append(fit)
             with m.If(step):
                 m.d.sync += [largest[g].eq(u[4 * g] | u[4 * g + 1] | u[4 * g + 2] | u[4 * g + 3]),
-                             found[g].eq(code), chosen[g].eq(width)]
+                             width_codes[g].eq(code), chosen[g].eq(width)]
         with m.If(step):
             m.d.sync += [unfit.eq(~Cat(fits).all()), some.eq(Cat(largest).any())]
 
@@ -89,9 +89,9 @@ class Nibble(Coder):
             pushes.eq(step & (~decompress | opens | phase[0] | now.any())),
             pulls.eq(step & (~decompress | final | passes)),
         ]
-        kept = Cat((now[3:].any() | (now[:3] > k)).replicate(8) for k in range(8))
+        byte_mask = Cat((now[3:].any() | (now[:3] > k)).replicate(8) for k in range(8))
         with m.If(pushes):
-            m.d.sync += store[0].eq(Mux(decompress, source.p.data.as_value() & kept, Cat(u)))
+            m.d.sync += store[0].eq(Mux(decompress, source.p.data.as_value() & byte_mask, Cat(u)))
             m.d.sync += [store[k].eq(store[k - 1]) for k in range(1, LINES)]
         ahead = choose((waiting[k], store[k - 1]) for k in range(1, WAITING + 1))
         with m.If(pulls):
@@ -126,7 +126,7 @@ class Nibble(Coder):
                          + Mux(decompress, n, chosen[0] + chosen[1])),
                 misfit.eq((misfit & ~first) | unfit),
                 any_.eq((any_ & ~first) | some),
-                codes.eq(Mux(decompress & phase[0], store[0][:32], Cat(codes[4:], *found))),
+                codes.eq(Mux(decompress & phase[0], store[0][:32], Cat(codes[4:], *width_codes))),
             ]
             with m.If(Mux(decompress, phase[0], first)):
                 m.d.sync += [raw.eq(Mux(decompress, length == RAW, is_raw)),

@@ -96,13 +96,13 @@ class Rice(Coder):
             now.eq(Mux(beat[0], Mux(header[:6] == RAW, 64, header[:6]), left) & (~empty).replicate(7)),
             push.eq(~decompress | ~(beat[6] | beat[7]) | more),  # in a step
         ]
-        kept = Signal(8, reset_less=True)  # bytes of the row that came last
+        valid_bytes = Signal(8, reset_less=True)  # bytes of the row that came last
         u = Cat(fold(self.i.p.data[lane], straight) for lane in range(8))
         with m.If(step & push):
             m.d.sync += [
                 store[0].eq(Mux(decompress, source.p.data.as_value(), u)),
-                kept.eq(Cat(now[3:].any() | (now[:3] > j) | ~decompress for j in range(8))),
-                store[1].eq(store[0] & Cat(one.replicate(8) for one in kept)),
+                valid_bytes.eq(Cat(now[3:].any() | (now[:3] > j) | ~decompress for j in range(8))),
+                store[1].eq(store[0] & Cat(one.replicate(8) for one in valid_bytes)),
                 *(store[j].eq(store[j - 1]) for j in range(2, LINES)),
             ]
         parts.at(left, Cat(now[:3], Mux(now[3:].any(), now[3:] - 1, 0)) & now[3:].any().replicate(7))
@@ -117,13 +117,13 @@ class Rice(Coder):
         lines, pair_fields, fields = (Signal(64, reset_less=True, name=name) for name in ("lines", "halves", "fields"))
 
         # ----------------------------------------------------------------------- first pass: classes, counts, e, length
-        found, over_bits = classes(parts, store[0], late_k, straight)
+        line_classes, over_bits = classes(parts, store[0], late_k, straight)
         masked = [kk & (~straight | store[0].word_select(lane, 8).any()).replicate(3) for lane, kk in enumerate(late_k)]
         # Whether classes are at least 1, 2 and 3, by lanes: of the line that has come, and of those before.
         flow = [[Signal(8, reset_less=True, name=f"class_{c}_{j}") for c in range(3)] for j in range(7)]
         decoded = [Signal(8, name=f"decoded_{c}") for c in range(3)]
         for c in range(3):
-            parts.at(flow[0][c], Mux(decompress, decoded[c], found[c]))
+            parts.at(flow[0][c], Mux(decompress, decoded[c], line_classes[c]))
             for j in range(1, 7):
                 parts.at(flow[j][c], flow[j - 1][c])
         lows = [parts.register(parts.sum(masked[4 * j :][:4]), 5) for j in range(2)]

@@ -39,10 +39,10 @@ def since(parts, bits, begin, most):
 def halves(parts, counts, when):
     """Two numbers whose sum is that of ``counts``."""
     half = len(counts) // 2
-    found = [Signal(7, reset_less=True, name=f"half_{j}") for j in range(2)]
-    for one, some in zip(found, (counts[:half], counts[half:]), strict=True):
+    sums = [Signal(7, reset_less=True, name=f"half_{j}") for j in range(2)]
+    for one, some in zip(sums, (counts[:half], counts[half:]), strict=True):
         parts.at(one, parts.sum(some), when)
-    return found
+    return sums
 
 
 def planes(parts, store, beat, flags, flagged, decoded, rows):
@@ -175,7 +175,7 @@ def mantissas(parts, unit, block, begin_of_mantissas, heads, line, halves):
 
 def values(parts, classes, fields, k, straight, plain, raw):
     """The values of a line from their classes, lane by lane, and the ``fields`` of their mantissas."""
-    found = []
+    results = []
     for lane in range(8):
         one, two, three = (column[lane] for column in classes)
         if_straight = Cat(two & ~three, three)
@@ -184,5 +184,5 @@ def values(parts, classes, fields, k, straight, plain, raw):
         carry = straight & one & ~plain  # values without a sign are one more
         base = (multiple << k[lane])[:8]
         value = parts.wire((Cat(carry, base) + Cat(carry, fields.word_select(lane, 8)))[1:9])
-        found.append(Mux(raw, value, unfold(value, straight)))
-    return Cat(found)
+        results.append(Mux(raw, value, unfold(value, straight)))
+    return Cat(results)

@@ -15,23 +15,24 @@ def classes(parts, line, k, straight):
     """Of a line: whether classes are at least 1, 2 and 3, by lanes, and for which e an escape is too large."""
     # Division by 2^k is three levels of multiplexers, one for each bit of k. The trick is in q: classes only tell 0, 1,
     # 2 and more, and escapes whether the quotient reaches 2^e + 3, so a few ORs of q's bits replace every comparison.
-    found, beyond = [[], [], []], 0
+    columns, beyond = [[], [], []], 0
     for lane in range(8):
         u = line.word_select(lane, 8)
         one = parts.wire(Mux(k[lane][0], u[1:], u))
         two = parts.wire(Mux(k[lane][1], one[2:], one))
         q = parts.wire(Mux(k[lane][2], two[4:], two))
         # Without signs classes are those of u - 1, which has the same quotient but where all that is shifted out is 0.
-        lost = (k[lane][0] & u[0]) | (k[lane][1] & one[:2].any()) | (k[lane][2] & two[:4].any())
-        more = parts.wire(straight & lost)
+        remainder = (k[lane][0] & u[0]) | (k[lane][1] & one[:2].any()) | (k[lane][2] & two[:4].any())
+        more = parts.wire(straight & remainder)
         third = parts.wire(q[1] & (q[0] | more))  # of the lower two bits
-        for column, flag in zip(found, (q.any() | more, q[1:].any() | (q[0] & more), q[2:].any() | third), strict=True):
+        flags = q.any() | more, q[1:].any() | (q[0] & more), q[2:].any() | third
+        for column, flag in zip(columns, flags, strict=True):
             column.append(parts.wire(flag))
         # Whether the quotient reaches 2^e + 3, or less by one.
         reaches = [q[2:].any() | (q[:2].all() & more), q[3:].any() | (q[2] & (q[:2].any() | more))]
         reaches += [q[e + 1 :].any() | (q[e] & (q[2:e].any() | third)) for e in range(2, 8)]
         beyond = beyond | Cat(reaches)
-    return [parts.wire(Cat(column)) for column in found], beyond
+    return [parts.wire(Cat(column)) for column in columns], beyond
 
 
 class Length:
@@ -82,14 +83,14 @@ class Length:
 
 def mantissas(parts, line, escaped, k, straight, raw, final):
     """The mantissas of a line, each with its ``final`` width."""
-    found = []
+    results = []
     for lane in range(8):
         value = line.word_select(lane, 8)
         begin = Mux(escaped[lane], Cat(~straight, 1) << k[lane], 0)[:8]
         rest = parts.wire((Cat(~straight, value) + Cat(~straight, ~begin))[1:9])  # less 1, if straight
         keep = Cat(final[lane] > j for j in range(8))
-        found.append(Mux(raw, unfold(value, straight), rest) & keep)
-    return Cat(found)
+        results.append(Mux(raw, unfold(value, straight), rest) & keep)
+    return Cat(results)
 
 
 def merged(parts, low, high, size):
@@ -118,9 +119,9 @@ def planes(parts, sections, flow, ahead, phase, flags):
     first_plane = Cat(Mux(ahead[0], groups[0], groups[1]), Mux(ahead.all(), groups[1], 0))
     plane0 = parts.register(Mux(ahead.any(), first_plane, 0), 8)
     step0 = parts.register(parts.ones(ahead), 2)
-    found = parts.register(Cat(group.any() for group in groups), 2)
+    nonzero = parts.register(Cat(group.any() for group in groups), 2)
     have = Signal(16, reset_less=True)
-    parts.at(have, Cat(have[2:], found))
+    parts.at(have, Cat(have[2:], nonzero))
     next0, *ends = _append(parts, sections[0], plane0, step0 << 2, phase[0], flags)
     ends, nexts = [ends], []
     for c in range(2):
@@ -166,9 +167,9 @@ def chunks(parts, phase, first, coded, coming, sections, ends, lines, sizes, siz
     placed = parts.wire((field << behind)[:136] | over)
     at = parts.wire(Cat(total[3:] == j for j in range(17)))
     rest_at = parts.wire(Mux(low[3], at << 1, at)[:17])  # the byte in which all ends
-    kept = (~final).replicate(8)
-    parts.at(over, choose((rest_at[j], placed.word_select(j, 8)) for j in range(17)) & kept)
-    parts.at(behind, low[:3] & kept[:3])
+    keep = (~final).replicate(8)
+    parts.at(over, choose((rest_at[j], placed.word_select(j, 8)) for j in range(17)) & keep)
+    parts.at(behind, low[:3] & keep[:3])
     packed = Cat(placed.word_select(j, 8) & (~rest_at[j] | final).replicate(8) for j in range(16))
     return joined, packed, total[3:] + low[3] + (final & low[:3].any())
 

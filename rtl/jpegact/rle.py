@@ -115,10 +115,10 @@ class Encoder(wiring.Component):
         for g, group in enumerate(groups):
             for k in range(8):
                 m.d.comb += first[8 * g + k].eq(group[k] & ~group[:k].any() & ~some[:g].any())
-        end, found, finishes = Signal(), Signal(), Signal()
+        end, present, finishes = Signal(), Signal(), Signal()
         m.d.comb += [
             end.eq(whole & ~some.any()),
-            found.eq(some.any() | whole),
+            present.eq(some.any() | whole),
             finishes.eq(step & (end | first[63])),
             self.pick.eq(Mux(step, first, 0)),
         ]
@@ -133,12 +133,12 @@ class Encoder(wiring.Component):
             m.d.sync += [arrived.eq(0), early.eq(1)]
         with m.Elif(self.line):
             m.d.sync += [arrived.eq(Cat(Const(1, 1), arrived)), whole.eq(arrived[6]), last.eq(self.last)]
-        with m.If(step & found):
+        with m.If(step & present):
             m.d.sync += number.eq(Mux(finishes, 0, number + 1))
         with m.If(self.start):
             m.d.sync += [arrived.eq(0), whole.eq(0), early.eq(0), number.eq(0), valid.eq(0)]
         with m.Elif(step):
-            m.d.sync += valid.eq(found)
+            m.d.sync += valid.eq(present)
 
         place = Signal(6, reset_less=True)
         fine = Cat(Cat(first[8 * g + k] for g in range(8)).any() for k in range(8))

@@ -143,8 +143,8 @@ class RunLength(wiring.Component):
             m.d.sync += [left.eq(Mux(least[8], 0, least[:8])), more.eq(number > BYTES)]
 
         nonzero = Cat(lane.any() | (opens if v == 0 else 0) for v, lane in enumerate(self.i.p.data))
-        given, line = Signal(ROW), Signal(64)
-        m.d.comb += [given.eq(Mux(decompress & ~self.empty, row.data.as_value(), 0)),
+        row_bytes, line = Signal(ROW), Signal(64)
+        m.d.comb += [row_bytes.eq(Mux(decompress & ~self.empty, row.data.as_value(), 0)),
                      line.eq(Mux(decompress, 0, self.i.p.data.as_value()))]
         for k, coder in enumerate(coders):
             m.submodules[f"coder_{k}"] = coder
@@ -158,7 +158,7 @@ class RunLength(wiring.Component):
                 coder.line.eq(line),
                 coder.nonzero.eq(nonzero),
                 coder.last.eq(Mux(decompress, row.last, self.i.p.last)),
-                coder.bytes.eq(given),
+                coder.bytes.eq(row_bytes),
                 coder.number.eq(number),
                 coder.more.eq(more),
                 coder.done.eq(done[k]),
@@ -191,11 +191,11 @@ class RunLength(wiring.Component):
                                        for k, coder in enumerate(coders)),
                                      *((leaving[SLOTS + s], mirrored(other)) for s, other in enumerate(others))]))
         within = Parts(m, leaves).above(sent, BYTES)
-        kept = shown & Cat(bit.replicate(8) for bit in within)
+        content = shown & Cat(bit.replicate(8) for bit in within)
         values = choose((turn_out[k], coder.line_out) for k, coder in enumerate(coders))
         with m.If(leaves):
             m.d.sync += [
-                out.eq(Mux(decompress, values, Mux(leaving[0], Cat(sent, kept), kept))),
+                out.eq(Mux(decompress, values, Mux(leaving[0], Cat(sent, content), content))),
                 count.eq(Mux(within[-1], BYTES, sent[:5]) + leaving[0]),
                 last.eq(leaving[7] & (turn_out & final).any()),
             ]

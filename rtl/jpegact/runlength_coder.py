@@ -121,11 +121,11 @@ class Coder(wiring.Component):
         # Blocks whose first row is here, but which have not begun; rows that are full, and those of that block.
         waiting, full, fresh, last = Signal(), Signal(SLOTS), Signal(SLOTS), Signal()
         receiving, needed, stores_row = Signal(), Signal(), Signal()
-        taken = full & (fresh | (~decoder.idle).replicate(SLOTS))
+        occupied = full & (fresh | (~decoder.idle).replicate(SLOTS))
         m.d.comb += [
             receiving.eq(self.turn & ~opens & ~waiting),
             needed.eq(self.more & ~(decoder.idle & ~waiting)),  # in front of the block's end
-            self.room.eq(Mux(decompress, Mux(opens, ~waiting & ~taken[0], ~needed | ~(taken & self.slot).any()),
+            self.room.eq(Mux(decompress, Mux(opens, ~waiting & ~occupied[0], ~needed | ~(occupied & self.slot).any()),
                              encoder.ready)),
             stores_row.eq(self.enters & decompress & (opens | needed)),
             decoder.start.eq(self.start),
@@ -144,7 +144,7 @@ class Coder(wiring.Component):
         new = self.slot & stores_row.replicate(SLOTS)
         m.d.sync += [
             passed.eq(decoder.slot & decoder.passes.replicate(SLOTS)),
-            full.eq((taken & ~(passed & ~fresh)) | new),
+            full.eq((occupied & ~(passed & ~fresh)) | new),
             fresh.eq((fresh | (new & (opens | waiting).replicate(SLOTS))) & (~decoder.loads).replicate(SLOTS)),
             waiting.eq((waiting & ~decoder.loads) | (self.enters & decompress & opens)),
         ]

@@ -122,8 +122,9 @@ class Accelerator(wiring.Component):
         self._registers = Registers(cdus, modes, address_width, formats, payload, scan, queue)
         self.cdus, self.address_width, self.outstanding = cdus, address_width, outstanding
         self.codec, self.memory, self.formats, self.options = codec, memory, tuple(formats), options
-        self.halves, self.codes, self.asked = halves_of(formats), codes_of(formats), tuple(modes)  # asked: by the host
-        self.modes = with_halves(modes) if self.halves else self.asked
+        self.halves, self.codes = halves_of(formats), codes_of(formats)
+        self.host_modes = tuple(modes)  # those that the host selects from
+        self.modes = with_halves(modes) if self.halves else self.host_modes
         self.payload, self.scan, self.queue = payload, bool(scan), queue
         memory = {}
         for lane in range(cdus):

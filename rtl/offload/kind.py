@@ -19,17 +19,17 @@ class Kind:
     """
 
     def __init__(self, accelerator, tensor):
-        asked = accelerator.asked
+        modes = accelerator.host_modes
         self._all, self._codes = accelerator.modes, bool(accelerator.codes)
-        named = [tensor.mode == mode.code for mode in asked]
+        named = [tensor.mode == mode.code for mode in modes]
         self.byte = tensor.format == FORMATS.index("int8") if self._codes else None
         self.modes, self.half = named, None
         if accelerator.halves:
             half = tensor.format != FORMATS.index("float32")
             self.half = half = half & ~self.byte if self._codes else half
-            plain = [here & half for mode, here in zip(asked, named, strict=True) if mode.halves]
+            plain = [here & half for mode, here in zip(modes, named, strict=True) if mode.halves]
             self.modes = [here & ~half if mode.halves else here
-                          for mode, here in zip(asked, named, strict=True)] + plain
+                          for mode, here in zip(modes, named, strict=True)] + plain
 
     def any(self, holds):
         """Whether its mode is one of which ``holds`` is true."""

@@ -213,7 +213,7 @@ class Lane(wiring.Component):
             streamed = Signal()
             m.d.sync += streamed.eq(mode(lambda mode: mode.format.endless))
             places["now"] = (sinks["now"], reads | streamed)
-        for name, (sink, wanted) in places.items():
+        for name, (sink, enable) in places.items():
             forks = self._streamed and name == "now"
             # The sink's ready is late, and would reach far into the address generator.
             m.submodules[f"{name}_skid"] = skid = Skid(sink.p.shape(), half=True)
@@ -226,7 +226,7 @@ class Lane(wiring.Component):
             else:
                 wiring.connect(m, walk.o, sink)
             m.d.comb += [walk.geometry.eq(geometry), walk.load.eq(self.load), walk.origin.eq(self.origin),
-                         walk.blocks.eq(self.blocks), walk.start.eq(starts & wanted)]
+                         walk.blocks.eq(self.blocks), walk.start.eq(starts & enable)]
 
         m.d.comb += [
             reader.start.eq(start & reads),
@@ -324,11 +324,11 @@ class Lane(wiring.Component):
     def _fork(m, walk, ways):
         """What the walk says of each place to all who want it."""
         done = []
-        for number, (wanted, sink, payload) in enumerate(ways):
-            taken = Signal(name=f"taken_{number}")  # but not by all
-            done.append(~wanted | taken | sink.ready)
-            m.d.comb += [sink.valid.eq(walk.o.valid & wanted & ~taken), sink.p.eq(payload)]
-            m.d.sync += taken.eq(walk.o.valid & ~walk.o.ready & (taken | sink.ready))
+        for number, (enable, sink, payload) in enumerate(ways):
+            delivered = Signal(name=f"delivered_{number}")  # but not by all
+            done.append(~enable | delivered | sink.ready)
+            m.d.comb += [sink.valid.eq(walk.o.valid & enable & ~delivered), sink.p.eq(payload)]
+            m.d.sync += delivered.eq(walk.o.valid & ~walk.o.ready & (delivered | sink.ready))
         m.d.comb += walk.o.ready.eq(Cat(done).all())
 
     def _add_fifo(self, m, cdu, decompress):

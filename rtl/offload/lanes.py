@@ -33,7 +33,7 @@ class Lanes:
         self.lanes, self.used = [], Signal(cdus, name="used")
         for k in range(cdus):
             m.submodules[f"lane_{k}"] = lane = shared(platform, "lane", lambda: Lane(
-                accelerator.asked, accelerator.codec, accelerator.address_width, accelerator.outstanding,
+                accelerator.host_modes, accelerator.codec, accelerator.address_width, accelerator.outstanding,
                 accelerator.memory, accelerator.formats, accelerator.scan, **accelerator.options))
             self.lanes.append(lane)
             if scan:

@@ -120,9 +120,9 @@ class TensorQueue:
                     m.d.sync += piece.eq(line.data[low : low + bits.width])
             if bits.name in ADDRESSES and bits.part + bits.width > address_width:
                 odd.setdefault(place, []).append(line.data[low + address_width - bits.part : low + bits.width])
-        for place, found in odd.items():
+        for place, excess in odd.items():
             with m.If(line.valid & (line.place == place)):
-                m.d.sync += next_beyond.eq(Cat(*found, Const(0) if place == 0 else next_beyond).any())
+                m.d.sync += next_beyond.eq(Cat(*excess, Const(0) if place == 0 else next_beyond).any())
         with m.If(take):
             m.d.sync += self.beyond.eq(next_beyond & queue.take)
 

@@ -104,7 +104,7 @@ class Codecs(wiring.Component):
             self._inwards(m, chosen, self.stream_i, unit.stream_i)
         m.d.comb += self.count.eq(choose(counters))
         for name in ("edges", "stream_i"):
-            self._taken(m, getattr(self, name), [(chosen, getattr(unit, name)) for chosen, unit in units])
+            self._ready(m, getattr(self, name), [(chosen, getattr(unit, name)) for chosen, unit in units])
         self._outwards(m, self.stream_o, [(chosen, unit.stream_o) for chosen, unit in units])
         if self._cdu:
             units.append((self._blocks(m, is_mode), self._cdu))
@@ -114,7 +114,7 @@ class Codecs(wiring.Component):
         m.d.comb += self.refused.eq(
             Cat(chosen & unit.refused for chosen, unit in units if hasattr(unit, "refused")).any())
         for name in ("config", "sectors_i"):
-            self._taken(m, getattr(self, name), [(chosen, getattr(unit, name)) for chosen, unit in units])
+            self._ready(m, getattr(self, name), [(chosen, getattr(unit, name)) for chosen, unit in units])
         self._outwards(m, self.sectors_o, [(chosen, unit.sectors_o) for chosen, unit in units])
         m.d.comb += [self.busy.eq(Cat(unit.busy for _, unit in units).any()),
                      self.error.eq(choose((chosen, unit.error) for chosen, unit in units))]
@@ -146,7 +146,7 @@ class Codecs(wiring.Component):
             m.d.comb += sink.p.eq(source.p)
 
     @staticmethod
-    def _taken(m, source, sinks):
+    def _ready(m, source, sinks):
         m.d.comb += source.ready.eq(Cat(chosen & sink.ready for chosen, sink in sinks).any())
 
     @staticmethod

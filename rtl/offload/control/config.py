@@ -32,7 +32,7 @@ def check_modes(modes):
     legal = isinstance(modes, tuple | list) and modes and all(hasattr(mode, "code") and mode.format for mode in modes)
     if not legal or len({mode.code for mode in modes} & set(range(64))) < len(modes):
         raise ValueError(f"modes must be one or more different modes of a lane, in a tuple, not {modes!r}")
-    setting.check_settings(found for mode in modes for found in mode.settings)
+    setting.check_settings(one for mode in modes for one in mode.settings)
 
 
 def check_blocks(modes):
@@ -86,13 +86,13 @@ def limited(modes):
 
 def beyond(modes, config):
     """Whether a setting of the tensor's mode is beyond its limits; ``config`` has the layout of ``modes``."""
-    settings, found = dict.fromkeys(one for mode in modes for one in mode.settings if one.limits), []
+    settings, faults = dict.fromkeys(one for mode in modes for one in mode.settings if one.limits), []
     for one in settings:
         bits = config.settings[one.low :][: one.width]
         broken = [limit.broken(lambda low, width, bits=bits: bits[low:][:width])
                   & ~(config.decompress & limit.compressing) for limit in one.limits]
-        found.append(Cat(broken).any() & Chosen(modes, config.mode)(lambda mode, one=one: one in mode.settings))
-    return Cat(found).any()
+        faults.append(Cat(broken).any() & Chosen(modes, config.mode)(lambda mode, one=one: one in mode.settings))
+    return Cat(faults).any()
 
 
 class Error(data.Struct):
@@ -132,10 +132,10 @@ class Chosen:
     def choose(self, value):
         """The value, a Python or Amaranth number, that the function ``value`` has for the mode. What several modes have
         in common is chosen once."""
-        found = {}
+        groups = {}
         for mode in self._modes:
-            found.setdefault(_key(value(mode)), []).append(mode)
-        return choose((self(lambda mode, some=some: mode in some), value(some[0])) for some in found.values())
+            groups.setdefault(_key(value(mode)), []).append(mode)
+        return choose((self(lambda mode, some=some: mode in some), value(some[0])) for some in groups.values())
 
 
 def _key(value):

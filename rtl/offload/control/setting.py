@@ -35,26 +35,27 @@ class Limit:
         step = 1 << min(shift for *_, shift in self.terms)
         least = self.most // step * step
         for target in (least, least + step):
-            found = number
+            candidate = number
             for low, bits, sign, shift in sorted(self.terms, key=lambda term: -term[3]):
-                total = sum(sign * (found >> low & (1 << bits) - 1) << shift for low, bits, sign, shift in self.terms)
-                old = found >> low & (1 << bits) - 1
+                total = sum(sign * (candidate >> low & (1 << bits) - 1) << shift
+                            for low, bits, sign, shift in self.terms)
+                old = candidate >> low & (1 << bits) - 1
                 new = min(max(old + sign * (target - total >> shift), 0), (1 << bits) - 1)
-                found ^= (old ^ new) << low
-            yield found
+                candidate ^= (old ^ new) << low
+            yield candidate
 
 
 def entries(width, count=1, least=0, most=None):
     """The limits of ``count`` entries of ``width`` bits from bit 0 on: from ``least`` to ``most``."""
-    found = []
+    limits = []
     last = (1 << width) - 1 if most is None else most
     text = (f"{least} to {last}" if least < last else f"{last}") + (" each" if count > 1 else "")
     for low in range(0, width * count, width):
         if least:
-            found.append(Limit(((low, width, -1, 0),), -least, text))
+            limits.append(Limit(((low, width, -1, 0),), -least, text))
         if most is not None:
-            found.append(Limit(((low, width, 1, 0),), most, text))
-    return tuple(found)
+            limits.append(Limit(((low, width, 1, 0),), most, text))
+    return tuple(limits)
 
 
 @dataclass(frozen=True)
@@ -120,5 +121,5 @@ def width(modes):
 
 def part(modes, settings, name):
     """The bits of ``settings`` that one of ``modes`` declares under ``name``."""
-    found = next(found for mode in modes for found in mode.settings if found.name == name)
-    return settings[found.low :][: found.width]
+    one = next(one for mode in modes for one in mode.settings if one.name == name)
+    return settings[one.low :][: one.width]

@@ -68,11 +68,11 @@ def bins(m: Module, registers, lanes, used, launched):
     """The same of the bin that the host asks for; ``counted`` once its count has passed the lanes' registers, and then
     all turns."""
     control, status, late = registers.control, registers.status, 2 * MAX_CDUS + 8
-    asked, settled = Signal.like(control.bin), Signal(range(late + 1))
-    m.d.sync += asked.eq(control.bin)
+    last_bin, settled = Signal.like(control.bin), Signal(range(late + 1))
+    m.d.sync += last_bin.eq(control.bin)
     m.d.comb += [lane.bin.eq(control.bin) for lane in lanes]
-    m.d.comb += status.counted.eq((control.bin == asked) & (settled == late))
-    with m.If(control.bin != asked):
+    m.d.comb += status.counted.eq((control.bin == last_bin) & (settled == late))
+    with m.If(control.bin != last_bin):
         m.d.sync += settled.eq(0)
     with m.Elif(settled != late):
         m.d.sync += settled.eq(settled + 1)

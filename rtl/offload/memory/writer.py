@@ -174,7 +174,7 @@ class Writer(wiring.Component):
 
         # Data. A beat stays open until the next one begins, or the tensor has ended (closing).
         work = data.View(work_layout, steps.r_data)
-        kept = [Signal(bits, reset_less=True, name=f"kept_{k}") for k in range(count)]
+        partial = [Signal(bits, reset_less=True, name=f"partial_{k}") for k in range(count)]
         strobe = Signal(count, reset_less=True)
         open_, closing = Signal(), Signal()
         ready, works, emits, begun = Signal(), Signal(), Signal(), Signal()
@@ -209,7 +209,7 @@ class Writer(wiring.Component):
             m.d.sync += [open_.eq(open_ | work.beat), closing.eq(work.last & (open_ | work.beat))]
             for k in range(count):
                 with m.If(stored[k]):
-                    m.d.sync += kept[k].eq(rotated[k])
+                    m.d.sync += partial[k].eq(rotated[k])
         with m.If(closing & moves):
             m.d.sync += [open_.eq(0), closing.eq(0)]
         with m.If(self.abort):
@@ -228,7 +228,7 @@ class Writer(wiring.Component):
             self.axi.w.p.strobe.eq(Cat(bit.replicate(bits // 8) for bit in w.o.p.strobe)),
             self.axi.w.p.last.eq(w.o.p.last),
         ]
-        m.d.comb += [w.i.p.data[k].eq(Mux(completed[k], rotated[k], kept[k])) for k in range(count)]
+        m.d.comb += [w.i.p.data[k].eq(Mux(completed[k], rotated[k], partial[k])) for k in range(count)]
         with m.If(moves):
             m.d.sync += left.eq(Mux(last, 0, left + 1))
 

@@ -131,7 +131,7 @@ class Queue(wiring.Component):
         going, present = Signal(), Signal()  # descriptors begin; a tensor of the ring is at work, or yet to be reported
         number = Signal.like(self.tail)  # of the next descriptor to read
         mine = Signal.like(report.index, reset_less=True)  # the descriptor of the tensor at work
-        wanted, notify, fault = Signal(), Signal(), Signal()  # of the tensor at work; of what is reported
+        notify_current, notify, fault = Signal(), Signal(), Signal()  # of the tensor at work; of what is reported
         empty, unread = Signal(), Signal()  # nothing is read ahead; a descriptor cannot be read
         gone = Signal()  # a tensor was given up, and has no report yet
         place = (number & (self.ring_size - 1))[: len(number) - 1]
@@ -199,9 +199,9 @@ class Queue(wiring.Component):
         rest = Signal(range(REST))
         m.d.comb += report.start.eq(self.end | (gone & present & (rest == REST - 1)))
         with m.If(self.begin):
-            m.d.sync += [present.eq(1), mine.eq(fetch.index), wanted.eq(self.notify)]
+            m.d.sync += [present.eq(1), mine.eq(fetch.index), notify_current.eq(self.notify)]
         with m.If(report.start):
-            m.d.sync += [present.eq(0), notify.eq(wanted & ~gone), fault.eq(self.fault & ~gone)]
+            m.d.sync += [present.eq(0), notify.eq(notify_current & ~gone), fault.eq(self.fault & ~gone)]
         m.d.comb += self.given_up.eq(gone)
         with m.If(gone):
             m.d.sync += rest.eq(rest + 1)

@@ -265,8 +265,8 @@ class Collector(wiring.Component):
         pick = [Signal(sizes.pieces, name=f"pick_{c}") for c in range(sizes.cdus)]
         step = Signal(sizes.pieces, init=1)  # likewise, of whatever CDU
         # The next block's first chunk may overwrite the head of a piece that turns out not to be taken: it is kept.
-        kept, head = Signal(), Signal(8 * sizes.front, reset_less=True)
-        seen = Signal.like(head)
+        saved, head = Signal(), Signal(8 * sizes.front, reset_less=True)
+        front = Signal.like(head)
         level = Signal(range(sizes.block + 1))
         final, moved = Signal(), Signal()
         offered = Signal(8 * piece)
@@ -274,19 +274,19 @@ class Collector(wiring.Component):
         m.d.comb += [
             offered.eq(choose((pick[c][k], gatherer.block[8 * piece * k :][: 8 * piece])
                             for c, gatherer in enumerate(gatherers) for k in range(sizes.pieces))),
-            seen.eq(offered),
+            front.eq(offered),
             level.eq(choose(zip(turns.turn, (gatherer.level for gatherer in gatherers), strict=True))),
             final.eq(step[-1] | choose((step[k], level <= piece * (k + 1)) for k in range(sizes.pieces - 1))),
             filler.i.valid.eq(full | ~step[0]),
             moved.eq(filler.i.valid & filler.i.ready),
             turns.next.eq(moved & final),
-            filler.i.p.data.as_value().eq(Cat(Mux(kept, head, seen), offered[len(head) :])),
+            filler.i.p.data.as_value().eq(Cat(Mux(saved, head, front), offered[len(head) :])),
             filler.i.p.count.eq(Mux(final, level - choose(
                 (step[k], piece * k) for k in range(sizes.pieces)), piece)),
             filler.i.p.last.eq(final & turns.last),
         ]
-        with m.If(~kept):
-            m.d.sync += head.eq(seen)
+        with m.If(~saved):
+            m.d.sync += head.eq(front)
         with m.If(moved):
             m.d.sync += step.eq(Mux(final, 1, step << 1))
             for c in range(sizes.cdus):
@@ -297,9 +297,9 @@ class Collector(wiring.Component):
             m.submodules[f"gatherer_{c}"] = gatherer
             wiring.connect(m, wiring.flipped(self.i[c]), gatherer.i)
             m.d.comb += [
-                gatherer.again.eq(pick[c][0] & ~kept),
+                gatherer.again.eq(pick[c][0] & ~saved),
                 gatherer.first.eq(pick[c][0] & moved),
                 gatherer.tail.eq(pick[c][1:].any()),
             ]
-        m.d.sync += kept.eq(~moved & (kept | Cat(g.begun & g.full for g in gatherers).any()))
+        m.d.sync += saved.eq(~moved & (saved | Cat(g.begun & g.full for g in gatherers).any()))
         return m

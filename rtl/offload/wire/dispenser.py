@@ -119,10 +119,10 @@ class Dispenser(wiring.Component):
         def bytes_of(kind, data, count):
             """Where blocks of a kind have their mask, or begin, so many bytes."""
             places = {_begin(sizes, one) for one in sizes.modes if one.format.kind == kind} or {0}
-            found = {place: data[8 * place :][: 8 * count] for place in places}
-            if len(found) == 1:
-                return found[places.pop()]
-            return mode.choose(lambda mode: found[_begin(sizes, mode)] if mode.format.kind == kind else 0)
+            fields = {place: data[8 * place :][: 8 * count] for place in places}
+            if len(fields) == 1:
+                return fields[places.pop()]
+            return mode.choose(lambda mode: fields[_begin(sizes, mode)] if mode.format.kind == kind else 0)
 
         def begun(other, segments):
             """With blocks of segments, which of the rows begin one; otherwise ``other``."""

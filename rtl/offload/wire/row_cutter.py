@@ -93,12 +93,12 @@ class RowCutter(wiring.Component):
         ahead = Signal(range(9))
         next_mask = Signal()  # the transfer has the mask of the next block in it
         content = self.bytes.p.data.as_value()
-        taken = Signal()
+        accepted = Signal()
 
         def by_item(value, other):
             """A value for as many bytes as an item behind a mask has; ``other`` without a mask, by the mode."""
-            found = {mode.format.item: value(mode.format.item) for mode in self.modes if _masked(mode)}
-            return mode.choose(lambda mode: found[mode.format.item] if _masked(mode) else other(mode))
+            values = {mode.format.item: value(mode.format.item) for mode in self.modes if _masked(mode)}
+            return mode.choose(lambda mode: values[mode.format.item] if _masked(mode) else other(mode))
 
         def size(count):
             return by_item(lambda item: count << item.bit_length() - 1, lambda mode: mode.format.row)
@@ -107,15 +107,15 @@ class RowCutter(wiring.Component):
             next_mask.eq(masked & (first | ((row == 7) & ~final))),
             self.take.eq(Mux((row == 0) & ~first, size(sum(mask[:8])), size(ahead) + Mux(next_mask, MASK, 0))),
             self.bytes.ready.eq(self.active & (first | self.o.ready)),
-            taken.eq(self.bytes.valid & self.bytes.ready),
+            accepted.eq(self.bytes.valid & self.bytes.ready),
             self.o.valid.eq(self.bytes.valid & self.active & ~first),
             self.o.p.data.as_value().eq(content),
             self.o.p.mask.eq(mask[:8]),
             self.o.p.last.eq((row == 7) & final),
-            self.short.eq(taken & self.bytes.p.short),
+            self.short.eq(accepted & self.bytes.p.short),
         ]
         m.d.sync += final.eq(remaining == 0)
-        with m.If(taken):
+        with m.If(accepted):
             m.d.sync += [first.eq(0), mask.eq(mask[8:]), ahead.eq(sum(mask[8:16]))]
             with m.If(~first):
                 m.d.sync += [row.eq(row + 1), self.active.eq(~self.o.p.last)]

@@ -83,7 +83,7 @@ def segment_begins(m, splitter, mode, turns):
     whose turn it is: a segment begins there."""
     if not splitter.sizes.segments:
         return Const(1, 8)
-    found = []
+    starts = []
     for c in range(splitter.sizes.cdus):
         m.submodules[f"row_starts_{c}"] = row_starts = RowStarts()
         m.d.comb += [
@@ -91,9 +91,9 @@ def segment_begins(m, splitter, mode, turns):
             row_starts.load.eq(splitter.load[c]), row_starts.origin.eq(splitter.origin),
             row_starts.start.eq(splitter.start), row_starts.next.eq(turns.next & turns.turn[c]),
         ]
-        found.append(row_starts.starts)
+        starts.append(row_starts.starts)
     last = turns.ends & (turns.turn & splitter.ending).any()
     exists = Cat((splitter.void + k)[3:] == 0 for k in range(8)) | (~last).replicate(8)
-    rows, begins = choose(zip(turns.turn, found, strict=True)) & exists, Signal(8, name="begins")
+    rows, begins = choose(zip(turns.turn, starts, strict=True)) & exists, Signal(8, name="begins")
     m.d.comb += begins.eq(Mux(mode(lambda mode: mode.format.kind == "segments"), rows, 1))
     return begins

@@ -116,13 +116,13 @@ class Splitter(wiring.Component):
         halves = sizes.pieces == 2 and not sizes.wide  # a block is always two pieces, however short it is
         # What may be behind a place in the stream, up to where it goes on.
         ahead = most if halves else piece
-        kept = ahead - 1
+        depth = ahead - 1
         # A block without a mask is shown as if it had one, so that what is behind its head always begins in the same
         # lanes; unless that would take another piece.
         masked = mode(lambda mode: mode.format.kind == "mask")
-        begin = Signal(range(kept + 1))
-        m.d.comb += begin.eq(kept if sizes.wide else mode.choose(
-            lambda mode: kept - sizes.head + mode.format.head))
+        begin = Signal(range(depth + 1))
+        m.d.comb += begin.eq(depth if sizes.wide else mode.choose(
+            lambda mode: depth - sizes.head + mode.format.head))
         least = mode.choose(lambda mode: min(mode.format.fixed, MASK) // granule)
 
         # ---------------------------------------------------------------------------------------- the packets
@@ -133,8 +133,8 @@ class Splitter(wiring.Component):
         # Where packets are the pieces of blocks, it has two of them like others.
         skips, leaps = Signal(), Signal()
         goes = moved & whole if halves else moved  # nothing in front of the next place is wanted again
-        # Places in the stream, behind `kept` lanes: where the block begins, the stream ends, the next piece begins.
-        reach = max(kept + packet, most + sizes.head).bit_length() + 1 + sizes.counted
+        # Places in the stream, after `depth` lanes: where the block begins, the stream ends, the next piece begins.
+        reach = max(depth + packet, most + sizes.head).bit_length() + 1 + sizes.counted
         # The shortest block begins at ``bound`` at the latest.
         base, top, bound, after = (Signal(reach, name=name, reset_less=True)
                                    for name in ("base", "top", "bound", "after"))
@@ -145,14 +145,14 @@ class Splitter(wiring.Component):
         # One bit for each piece of a block: what is to move; the same, for each CDU.
         step = Signal(sizes.pieces, init=1)
         pick = [Signal(sizes.pieces, name=f"pick_{c}") for c in range(sizes.cdus)]
-        store = Signal(unit * kept, reset_less=True)
+        store = Signal(unit * depth, reset_less=True)
         source = self.i.p.data.as_value()
         m.d.comb += [
             there.eq(closed | (self.i.valid & ~self.i.p.last)),
             self.wants.eq(discarding | (running & ~closed)),
         ]
         # What is kept, as soon as nothing else of it is wanted. A block's second half may begin in it.
-        with m.If((goes & near) | leaps | (step[0] & look.reaches(kept))):
+        with m.If((goes & near) | leaps | (step[0] & look.reaches(depth))):
             m.d.sync += store.eq(source[-len(store) :])
         with m.If(goes):
             m.d.sync += passed.eq(after[bits:])
@@ -165,7 +165,7 @@ class Splitter(wiring.Component):
             """Whether the block begins behind a place of the stream's end, which may lie inside of the block before."""
             return (place - base)[len(base) - 1]
 
-        lanes = [Cat(store, source).word_select(k, unit) for k in range(kept + packet)]
+        lanes = [Cat(store, source).word_select(k, unit) for k in range(depth + packet)]
         coarse = window(m, lanes, look[2:], piece + 15)
         next_piece = Cat(window(m, coarse, look[:2], piece))
         # The mask, of which the order does not matter: of the lanes that are a mask's length apart, one is in it. It is
@@ -260,7 +260,7 @@ class Splitter(wiring.Component):
         here = upper[bits - 4] ^ passed[0]
         carried = here ^ (one[4:bits] ^ other[4:bits]).all()
         lets = goes & ~closed
-        if kept <= packet - packet // 4:
+        if depth <= packet - packet // 4:
             quarters = (one[bits - 2 : bits + 1] + other[bits - 2 : bits + 1])[:3]  # of a packet; or there is one more
             m.d.comb += near.eq(quarters[:2].all() | (quarters[2] ^ passed[0]))
         else:

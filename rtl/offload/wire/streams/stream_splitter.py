@@ -95,15 +95,15 @@ class StreamSplitter(wiring.Component):
             final = Signal(reset_less=True, name=f"final_{c}")
             free, moves, lacks = Signal(name=f"free_{c}"), turns.moves[c], Signal(name=f"lacks_{c}")
             beat, word = Signal.like(o.p, reset_less=True, name=f"beat_{c}"), Signal(8 * TURN, name=f"word_{c}")
-            wanted, short = Signal(4, name=f"wanted_{c}"), Signal(name=f"short_{c}")  # its turn has less than a turn
-            sent = [(wanted > k) & ~(short & (rest <= k)) for k in range(TURN)]  # which bytes
+            quota, short = Signal(4, name=f"quota_{c}"), Signal(name=f"short_{c}")  # its turn has less than a turn
+            sent = [(quota > k) & ~(short & (rest <= k)) for k in range(TURN)]  # which bytes
             offered = Signal(name=f"offered_{c}")
             valid.append(offered)
             m.d.comb += [
                 free.eq(~offered | o.ready), o.valid.eq(offered), o.p.eq(beat),
                 turns.able[c].eq(free),
-                wanted.eq(Mux(final & tail.any(), tail, TURN)),
-                short.eq((turns.at[c] & cut).any()), lacks.eq(short & (rest < wanted)),
+                quota.eq(Mux(final & tail.any(), tail, TURN)),
+                short.eq((turns.at[c] & cut).any()), lacks.eq(short & (rest < quota)),
                 # A turn that lacks something is the last packet's last one: whether the lane goes on no longer matters.
                 turns.ends[c].eq(final),
                 word.eq(choose(zip(turns.at[c], slots, strict=True))),
@@ -119,7 +119,7 @@ class StreamSplitter(wiring.Component):
                 # If it does not move, this is an end without bytes, or nothing.
                 m.d.sync += [beat.data.eq(Cat(word.word_select(k, 8) & (one & ~ending).replicate(8)
                                               for k, one in enumerate(sent))),
-                             beat.count.eq(Mux(ending, 0, Mux(lacks, rest, wanted))),
+                             beat.count.eq(Mux(ending, 0, Mux(lacks, rest, quota))),
                              beat.last.eq(ending | final | lacks)]
                 with m.If(ending | (moves & (final | lacks))):
                     m.d.sync += owed[c].eq(0)
