@@ -63,14 +63,14 @@ def unpack(data: bytes) -> Compressed:
     rest = Reader(data[HEADER.size:-CRC.size])
     shape = struct.unpack(f"<{dimensions}I", rest.take(4 * dimensions, "shape"))
     try:
-        seen = view(shape)
+        model_shape = view(shape)
         options = {option.name: option.unpack(rest.take) for option in mode.written(implied)} | implied
         options |= {"cdus": cdus} if shared else {}
-        side = rest.take(mode.model.side_bytes(seen, **side_options(types[dtype], options)), "side information")
+        side = rest.take(mode.model.side_bytes(model_shape, **side_options(types[dtype], options)), "side information")
         payload = rest.take(payload_bytes, "payload")
         rest.end()
         if old:
-            converted = codecs.import_object(old)(mode, seen, payload)
+            converted = codecs.import_object(old)(mode, model_shape, payload)
             payload, options, side = converted.payload, converted.options, converted.side
         compressed = Compressed(mode.name, shape, payload, options, side, types[dtype],
                                 wide=bool(mode.halves) and dtype == KINDS[types[dtype]] and types[dtype] in HALVES)

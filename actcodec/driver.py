@@ -165,16 +165,16 @@ class Driver(RegisterAccess):
     def _job(self, address, shape, mode, decompress, stride, dtype):
         """The mode, and the values of the descriptor, checked."""
         mode = codecs.effective(codecs.lane_modes(mode)[0], shape)
-        seen = mode.model.view(shape)
+        view = mode.model.view(shape)
         if mode.name not in self.modes:
             raise ValueError(f"mode {mode.name} was not built in, there are {', '.join(self.modes)}")
         if dtype not in self.formats:
             raise ValueError(f"dtype {dtype} was not built in, there are {', '.join(self.formats)}")
-        job = {"mode": mode.code, "decompress": int(decompress), "base": address, "rows": seen.rows,
-               "width": seen.width, "height": seen.height, "channels": seen.channels, "format": FORMATS.index(dtype)}
-        job |= {"stride": value_bytes(job) * seen.width if stride is None else stride}
+        job = {"mode": mode.code, "decompress": int(decompress), "base": address, "rows": view.rows,
+               "width": view.width, "height": view.height, "channels": view.channels, "format": FORMATS.index(dtype)}
+        job |= {"stride": value_bytes(job) * view.width if stride is None else stride}
         check(job, mode, self.address_width)
-        share = 256 * -(-seen.blocks(mode.tiled) // (4 * self.cdus))  # values of the lane that has most
+        share = 256 * -(-view.blocks(mode.tiled) // (4 * self.cdus))  # values of the lane that has most
         if mode.format.endless and MOST * share >= 1 << LENGTH:
             raise ValueError(f"shape {tuple(shape)} is too large for mode {mode.name}: a lane's stream could have 2^"
                              f"{LENGTH} bytes")

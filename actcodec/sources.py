@@ -17,17 +17,17 @@ def tensors(text: str, say: Callable[[str], None]) -> list[tuple[str, np.ndarray
     """``[(name, array)]`` for a file, or for the one array of ``file:name``. Of a file with several arrays, those that
     are not tensors are left out, and ``say`` is called with a note for each. Raises :class:`UserError`, or OSError as
     ``open`` does."""
-    path, wanted = split(text)
+    path, member = split(text)
     kind = os.path.splitext(path)[1]
     if is_standard(path, 0) or kind not in READERS:
-        if wanted:
+        if member:
             raise UserError(f"{text}: only .npz and .pt files have names in them")
         return [(os.path.splitext(os.path.basename(path))[0], read_tensor(path))]
     arrays = READERS[kind](path)
-    if wanted is not None:
-        if wanted not in arrays:
-            raise UserError(f"{path}: has no {wanted!r}; there are {', '.join(arrays) or 'none'}")
-        return [(wanted, checked(text, arrays[wanted]))]
+    if member is not None:
+        if member not in arrays:
+            raise UserError(f"{path}: has no {member!r}; there are {', '.join(arrays) or 'none'}")
+        return [(member, checked(text, arrays[member]))]
     result, notes = [], []
     for name, x in arrays.items():
         try:

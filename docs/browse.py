@@ -31,9 +31,9 @@ class Quiet(SimpleHTTPRequestHandler):
 
 def faults(browser, folder, home):
     """What is wrong, a sentence each."""
-    page, asked = browser.new_page(viewport=dict(zip(("width", "height"), SIZES["narrow"], strict=True))), {}
-    page.on("response", lambda response: asked.update({response.url: response.status}))
-    page.on("requestfailed", lambda request: asked.setdefault(request.url, 0))
+    page, statuses = browser.new_page(viewport=dict(zip(("width", "height"), SIZES["narrow"], strict=True))), {}
+    page.on("response", lambda response: statuses.update({response.url: response.status}))
+    page.on("requestfailed", lambda request: statuses.setdefault(request.url, 0))
     anchors, links = {}, []
     for path in sorted(folder.rglob("*.html")):
         name = str(path.relative_to(folder))
@@ -63,7 +63,7 @@ def faults(browser, folder, home):
             yield f"{name}: no {other}"
         elif anchor and other in anchors and unquote(anchor) not in anchors[other]:
             yield f"{name}: no {other}#{anchor}"
-    for url, status in asked.items():
+    for url, status in statuses.items():
         if not url.startswith((home, "data:", "blob:")):
             yield f"{url}: not of the site"
         elif not 0 < status < 400:

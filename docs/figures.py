@@ -87,10 +87,10 @@ def jobs(labels, target="cells"):
     if not names:
         return {}
     known = catalogue.orders(names)
-    wanted = [(unit.name, parameters) for label, (_, unit, parameters) in known.items()
-              if label in labels or (unit.name == "accelerator" and catalogue._lane(parameters)[1] in labels)]
+    selection = [(unit.name, parameters) for label, (_, unit, parameters) in known.items()
+                 if label in labels or (unit.name == "accelerator" and catalogue._lane(parameters)[1] in labels)]
     return {job.label: job for job in catalogue.jobs(
-        names, lambda unit, parameters: (unit.name, parameters) in wanted, target)
+        names, lambda unit, parameters: (unit.name, parameters) in selection, target)
         if job.label in labels}
 
 

@@ -42,7 +42,7 @@ def peer(bound):
     def smallest(x):
         limit = bound * float(np.sqrt(np.mean(np.square(x))))
         return min((sz3(x, limit, algorithm, shape) for algorithm in ALGORITHMS for shape in views(x)),
-                   key=lambda found: found[0])
+                   key=lambda candidate: candidate[0])
     return smallest
 
 

@@ -99,7 +99,7 @@ def transformer():
     steps = [at_steps(some) for some in each]
     for form in EQUAL:
         errors = [float(cells("mx", {"format": form}, some)[2]) for some in each]
-        numbers = [cell for tried, error in zip(steps, errors, strict=True) for cell in at_error(tried, error)]
+        numbers = [cell for attempts, error in zip(steps, errors, strict=True) for cell in at_error(attempts, error)]
         words = "`jpeg-act` quantizer=div dead_zone=0 coder=rice clip=1.0, with the error of `mx`"
         yield f"| {words} {form} | {' | '.join(numbers)} |"
 
@@ -110,10 +110,10 @@ def at_steps(tensors):
     return [cells("jpeg-act", options | {"dqt": quarters / 4}, tensors)[1:] for quarters in range(10, 100, 3)]
 
 
-def at_error(tried, error):
+def at_error(attempts, error):
     """Of steps with no more than an error, what the one with the largest ratio has; small steps saturate."""
-    fine = [(float(ratio), ratio, actual) for ratio, actual in tried if float(actual) <= error]
-    return max(fine)[1:] if fine else ["none", f"{min(float(actual) for _, actual in tried):.4f}"]
+    fine = [(float(ratio), ratio, actual) for ratio, actual in attempts if float(actual) <= error]
+    return max(fine)[1:] if fine else ["none", f"{min(float(actual) for _, actual in attempts):.4f}"]
 
 
 def stale():

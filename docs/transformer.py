@@ -52,16 +52,16 @@ def train(say=print):
             self.mixed, self.joined = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
             self.wide, self.narrow = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
 
-        def forward(self, x, kept):
+        def forward(self, x, activations):
             n, length, _ = x.shape
             mixed = self.mixed(self.before(x)).chunk(3, -1)
             q, k, v = (part.view(n, length, HEADS, -1).transpose(1, 2) for part in mixed)
             scores = q @ k.transpose(-2, -1) / (WIDTH // HEADS) ** 0.5
             future = torch.ones(length, length, dtype=torch.bool).triu(1)
-            kept["attention"] = attention = scores.masked_fill(future, -torch.inf).softmax(-1)
+            activations["attention"] = attention = scores.masked_fill(future, -torch.inf).softmax(-1)
             x = x + self.joined((attention @ v).transpose(1, 2).reshape(n, length, WIDTH))
-            kept["gelu"] = wide = nn.functional.gelu(self.wide(self.behind(x)))
-            kept["hidden"] = x = x + self.narrow(wide)
+            activations["gelu"] = wide = nn.functional.gelu(self.wide(self.behind(x)))
+            activations["hidden"] = x = x + self.narrow(wide)
             return x
 
     class Network(nn.Module):
@@ -72,10 +72,10 @@ def train(say=print):
             self.end, self.head = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, letters)
 
         def forward(self, indices):
-            self.kept = [{} for _ in self.blocks]
+            self.activations = [{} for _ in self.blocks]
             x = self.letter(indices) + self.place(torch.arange(LENGTH))
-            for block, kept in zip(self.blocks, self.kept, strict=True):
-                x = block(x, kept)
+            for block, activations in zip(self.blocks, self.activations, strict=True):
+                x = block(x, activations)
             return self.head(self.end(x))
 
     torch.set_num_threads(1)
@@ -98,7 +98,8 @@ def train(say=print):
             say(f"step {step + 1}: {loss.item():.3f} nats a character")
     with torch.no_grad():
         network(batch[:1, :-1])
-    return {f"{kind}{block}": network.kept[block - 1][kind].contiguous().numpy() for kind in KINDS for block in SHOWN}
+    return {f"{kind}{block}": network.activations[block - 1][kind].contiguous().numpy()
+            for kind in KINDS for block in SHOWN}
 
 
 if __name__ == "__main__":

@@ -20,20 +20,20 @@ def command():
         return [str(local)]
     if importlib.util.find_spec("actcodec"):
         return [sys.executable, "-m", "actcodec"]
-    if found := shutil.which("actcodec"):
-        return [found]
+    if executable := shutil.which("actcodec"):
+        return [executable]
     sys.exit("actcodec is not installed: pip install 'actcodec[rtl]', or run make setup")
 
 
 def main(source):
-    given = yaml.safe_load(Path(source).read_text())
-    parameters = given["parameters"]
+    configuration = yaml.safe_load(Path(source).read_text())
+    parameters = configuration["parameters"]
     name = parameters.get("name", parameters["unit"])
     words = [word for key, value in parameters.get("options", {}).items() for word in (f"--{key}", str(value))]
     flags = [f"--{flag}" for flag in parameters.get("flags", [])]
     subprocess.run([*command(), "verilog", parameters["unit"], "--name", name, *words, *flags, "-o", f"{name}.v"],
                    check=True)
-    core = {"name": given["vlnv"], "targets": {"default": {"filesets": ["rtl"]}},
+    core = {"name": configuration["vlnv"], "targets": {"default": {"filesets": ["rtl"]}},
             "filesets": {"rtl": {"files": [f"{name}.v"], "file_type": "verilogSource"}}}
     Path(f"{name}.core").write_text("CAPI=2:\n" + yaml.safe_dump(core))
 

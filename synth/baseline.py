@@ -21,7 +21,7 @@ __all__ = ["GROWTH", "PATH", "compare", "history", "late", "read", "recipes", "r
 
 PATH = Path(__file__).with_name("baseline.json")
 GROWTH = 0.02  # of a unit's area that passes unrecorded
-KEPT = ("area", "sequential", "flops", "slack", "recipe")
+FIELDS = ("area", "sequential", "flops", "slack", "recipe")
 
 
 def read(path=PATH):
@@ -37,7 +37,7 @@ def write(recorded, path=PATH):
 
 def record(figures, keys=None):
     """What is kept of {label: :class:`~actcodec.synth.flow.Figures`} and {label: key}."""
-    return {label: {name: getattr(one, name) for name in KEPT} | ({"macros": one.macros} if one.macros else {})
+    return {label: {name: getattr(one, name) for name in FIELDS} | ({"macros": one.macros} if one.macros else {})
             | ({"key": keys[label]} if keys else {}) for label, one in figures.items()}
 
 

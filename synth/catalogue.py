@@ -58,8 +58,8 @@ def _elaborate(name, parameters, target):
 def orders(names):
     """What some of :data:`NAMES` stand for: {label: (row of the paper or None, unit, parameters)}, in their order."""
     result = {}
-    for asked in names:
-        name, only = VARIANTS.get(asked, (asked, None))
+    for order in names:
+        name, only = VARIANTS.get(order, (order, None))
         unit = UNITS[name]
         if only is None:
             differs = ", ".join(f"{key} {value}" for key, value in unit.synth.items())
@@ -83,26 +83,26 @@ def large():
     return {*only, *(_lane(parameters)[1] for _, unit, parameters in only.values() if unit.name == "accelerator")}
 
 
-def jobs(names, wanted=lambda unit, parameters: True, target="cells"):
-    """The ``wanted`` jobs of :data:`NAMES`, made for a target, in the order of the catalogue; the lane comes before the
-    accelerators that consist of it. For several jobs this starts processes, which import the script that calls it: its
-    own work belongs behind ``if __name__ == "__main__"``."""
-    asked = {label: order for label, order in orders(names).items() if wanted(*order[1:])}
-    found = []
+def jobs(names, selects=lambda unit, parameters: True, target="cells"):
+    """The jobs of :data:`NAMES` that ``selects`` picks, made for a target, in the catalogue's order; the lane comes
+    before the accelerators that consist of it. For several jobs this starts processes, which import the script that
+    calls it: its own work belongs behind ``if __name__ == "__main__"``."""
+    selection = {label: order for label, order in orders(names).items() if selects(*order[1:])}
+    result = []
     # Elaboration is Python's work alone: in processes, which start anew, as threads and forks do not go together.
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
-        made = (map if len(asked) == 1 else pool.map)(
-            partial(_elaborate, target=target), [unit.name for _, unit, _ in asked.values()],
-            [one for _, _, one in asked.values()])
-        for (label, (paper, unit, parameters)), (text, parts) in zip(asked.items(), made, strict=True):
+        elaborations = (map if len(selection) == 1 else pool.map)(
+            partial(_elaborate, target=target), [unit.name for _, unit, _ in selection.values()],
+            [one for _, _, one in selection.values()])
+        for (label, (paper, unit, parameters)), (text, parts) in zip(selection.items(), elaborations, strict=True):
             differs, lane = _lane(parameters)
             inner = {module: Job(lane, None, module, UNITS["lane"], differs, part, arrival=LANE,
                                  apart=("inside.codec",))  # ABC takes what is faster than the rest for fast enough
                      for module, part in parts.items()}
-            found += [part for part in inner.values() if part not in found]
+            result += [part for part in inner.values() if part not in result]
             apart = tuple(module for module in unit.apart if f"\nmodule \\{unit.name}.{module}\n" in text)
-            found.append(Job(label, paper, unit.name, unit, parameters, text, inner, apart=apart))
-    return found
+            result.append(Job(label, paper, unit.name, unit, parameters, text, inner, apart=apart))
+    return result
 
 
 def key(job):
@@ -128,8 +128,8 @@ def run(work, threads, done, recipes=None, begun=lambda job: None):
         result, recipe = None, None if recipes is None else recipes.get(job.label, next(iter(RECIPES)))
         begun(job)
         try:
-            made = {module: part.result() for module, part in parts(job).items()}
-            result = synthesise(job.name, job.text, recipe=recipe, parts=made, arrival=job.arrival,
+            netlists = {module: part.result() for module, part in parts(job).items()}
+            result = synthesise(job.name, job.text, recipe=recipe, parts=netlists, arrival=job.arrival,
                                 apart=job.apart)
             return result
         finally:

@@ -26,47 +26,47 @@ EQUIVALENT, UNKNOWN = "equivalent", "unknown"
 class Contract:
     """What the ports of a unit that are no streams promise, in Verilog, where outputs are called ``a_...``.
 
-    ``kept``: {port: while it stands still}; ``broken``: what users never do; ``seen``: {regular expression of outputs:
-    when these mean something}. ``state``: what those conditions are made of.
+    ``stable``: {port: while it stands still}; ``broken``: what users never do; ``meaningful``: {regular expression of
+    outputs: when these mean something}. ``state``: what those conditions are made of.
     """
 
     state: str = ""
-    kept: dict = field(default_factory=dict)
+    stable: dict = field(default_factory=dict)
     broken: tuple = ()
-    seen: dict = field(default_factory=dict)
+    meaningful: dict = field(default_factory=dict)
 
 
 # A direction stands while any vector is inside.
 _STEADY = Contract("reg [5:0] inside = 0; always @(posedge clk)"
                    " inside <= rst ? 0 : inside + (i__valid & a_i__ready) - (a_o__valid & o__ready);",
-                   kept={"inverse": "inside != 0"})
+                   stable={"inverse": "inside != 0"})
 CONTRACTS = {
     "dct8": _STEADY,
     "dct": _STEADY,
     "book": Contract(
         "reg busy = 0, stands = 0; always @(posedge clk) begin"
         " busy <= ~rst & (start | busy & ~a_done); stands <= ~rst & ~start & (stands | a_done); end",
-        kept={"counts": "busy", "decompress": "busy"}, broken=("busy & start",),
-        seen={"bad": "(stands | a_done)", "tables": "(stands | a_done) & ~a_bad"}),
+        stable={"counts": "busy", "decompress": "busy"}, broken=("busy & start",),
+        meaningful={"bad": "(stands | a_done)", "tables": "(stands | a_done) & ~a_bad"}),
     "tensor_plan": Contract(
         "reg busy = 0, done = 0; wire told = done & ~start | a_done; always @(posedge clk) begin"
         " busy <= ~rst & (start | busy & ~a_done); done <= ~rst & told; end",
-        kept={"descriptor": "(busy | done) & ~start"}, broken=("busy & start",),
-        seen={"error": "told", "blocks|layout|geometry|shares__.*": "told & ~a_error", "origin": "|a_load"}),
+        stable={"descriptor": "(busy | done) & ~start"}, broken=("busy & start",),
+        meaningful={"error": "told", "blocks|layout|geometry|shares__.*": "told & ~a_error", "origin": "|a_load"}),
 }
 
 
 def _ports(text, name):
     """{port: (its width, whether it is an input)} of a module in RTLIL, without clock and reset."""
     module = text[text.index(f"\nmodule \\{name}\n"):].split("\nend\n", 1)[0]
-    found = re.findall(r"^ *wire(?: width (\d+))? (input|output) \d+ (?:signed)? *\\(\w+)$", module, re.MULTILINE)
-    return {port: (int(width or 1), kind == "input") for width, kind, port in found
+    matches = re.findall(r"^ *wire(?: width (\d+))? (input|output) \d+ (?:signed)? *\\(\w+)$", module, re.MULTILINE)
+    return {port: (int(width or 1), kind == "input") for width, kind, port in matches
             if port not in ("clk", "rst", "mutant")}
 
 
 def _verilog(name, ports, pins, number):
     """The circuit: ``bad`` is 1 while the two differ. ``pins``: which of clk and rst the unit has."""
-    inputs = [port for port, (_, given) in ports.items() if given]
+    inputs = [port for port, (_, is_input) in ports.items() if is_input]
     outputs = [port for port in ports if port not in inputs]
     lines = ["module miter(input clk, input rst, output bad",
              *(f", input [{ports[port][0] - 1}:0] \\{port} " for port in inputs), ");"]  # it may be a keyword
@@ -79,10 +79,10 @@ def _verilog(name, ports, pins, number):
     broken, plain = ["miter_first & ~rst", *(f"~rst & {term}" for term in contract.broken)], set(outputs)
     different = []
     lines.append(contract.state)
-    for port, condition in contract.kept.items():
+    for port, condition in contract.stable.items():
         lines += [f"reg [{ports[port][0] - 1}:0] {port}_last; always @(posedge clk) {port}_last <= {port};"]
         broken.append(f"~rst & {condition} & {port}_last != {port}")
-    for pattern, condition in contract.seen.items():
+    for pattern, condition in contract.meaningful.items():
         hidden = {port for port in plain if re.fullmatch(pattern, port)}
         different += [f"{condition} & (a_{port} != b_{port})" for port in sorted(hidden)]
         plain -= hidden
@@ -132,9 +132,9 @@ def prove(name, folder, number, limit=LIMIT):
         "setundef -zero", "dfflegalize -cell $_DFF_P_ 0", "aigmap", "opt_clean", f"write_aiger -zinit {stem}.aig",
     ]
     digest = hashlib.sha256(repr((verilog, commands, limit)).encode()).hexdigest()[:8]
-    kept = folder / f"proof-{number}-{digest}"
-    if kept.exists():
-        return kept.read_text()
+    record = folder / f"proof-{number}-{digest}"
+    if record.exists():
+        return record.read_text()
     (folder / f"{stem}.v").write_text(verilog)
     yosys(commands, folder, name, stem)
 
@@ -155,5 +155,5 @@ def prove(name, folder, number, limit=LIMIT):
     frame = re.search(r"was asserted in frame (\d+)", result)
     proved = re.search(r"^(UNSATISFIABLE|Property proved)", result, re.MULTILINE)
     verdict = f"different after {frame[1]} cycles" if frame else EQUIVALENT if proved else UNKNOWN
-    kept.write_text(verdict)
+    record.write_text(verdict)
     return verdict

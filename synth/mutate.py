@@ -72,12 +72,12 @@ def cells(entry):
 
 def sources(path):
     """The file and all that it imports of tb/ and golden/."""
-    found, todo = set(), [path]
+    closure, todo = set(), [path]
     while todo:
         path = todo.pop()
-        if path in found:
+        if path in closure:
             continue
-        found.add(path)
+        closure.add(path)
         for node in ast.walk(ast.parse(path.read_text())):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else (
                 [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
@@ -86,7 +86,7 @@ def sources(path):
             places = [ROOT / name.replace(".", "/") for name in names if name.split(".")[0] in ("tb", "golden")]
             files = [file for place in places for file in (place.with_suffix(".py"), place / "__init__.py")]
             todo += [file for file in files if file.exists()]
-    return sorted(found)
+    return sorted(closure)
 
 
 def _call(subject, folder, file, **environment):
@@ -119,11 +119,11 @@ def campaign(subject, folder, seed, tell=lambda known: None):
         If the bench fails without a mutant, or has no test for this netlist.
     """
     stem = f"verdicts-{bench_key(subject, seed)}"
-    kept, complete = folder / stem, folder / f"{stem}-complete"
+    journal, complete = folder / stem, folder / f"{stem}-complete"
 
     def known():
         result = {}
-        for _, number, failed, seconds in verdicts(kept):
+        for _, number, failed, seconds in verdicts(journal):
             before = result.get(number, ("", 0))
             result[number] = before[0] or failed, before[1] + seconds
         return result
@@ -131,7 +131,7 @@ def campaign(subject, folder, seed, tell=lambda known: None):
     if not complete.exists():
         log = folder / "mutate.log"
         with open(log, "w") as file:
-            process = _call(subject, folder, file, VERDICTS=str(kept), SEED=str(seed))
+            process = _call(subject, folder, file, VERDICTS=str(journal), SEED=str(seed))
             while process.poll() is None:
                 tell(known())
                 sleep(0.5)

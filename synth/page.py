@@ -112,9 +112,9 @@ def _history(history):
     for label in labels:
         areas, slacks = ([figures.get(label, {}).get(key) for _, _, figures in history] for key in ("area", "slack"))
         known = [area for area in areas if area is not None]
-        gone = areas[-1] is None
-        lines.append((escape(label), sparkline(areas), _number(known[0]), "gone" if gone else _number(areas[-1]),
-                      "-" if gone else f"{areas[-1] / known[0] - 1:+.1%}", sparkline(slacks), _number(slacks[-1])))
+        absent = areas[-1] is None
+        lines.append((escape(label), sparkline(areas), _number(known[0]), "gone" if absent else _number(areas[-1]),
+                      "-" if absent else f"{areas[-1] / known[0] - 1:+.1%}", sparkline(slacks), _number(slacks[-1])))
     commits = ", ".join(f"{escape(commit)} ({escape(date)})" for commit, date, _ in history)
     return (_table(("unit", "area", "first, um\u00b2", "now, um\u00b2", "change", "slack", "now, ps"), lines)
             + f'<p class="dim">Recorded in synth/baseline.json by {commits}.</p>')

@@ -142,13 +142,13 @@ def sharing(rows):
 
 def macros(rows):
     """What memories the rows' areas leave out, as a sentence, or None if there are none."""
-    found = [f"{row.label} {row.figures.memory:,} bits, {row.figures.macros:,.0f} um2" for row in rows
-             if row.figures.memory]
-    if not found:
+    phrases = [f"{row.label} {row.figures.memory:,} bits, {row.figures.macros:,.0f} um2" for row in rows
+               if row.figures.memory]
+    if not phrases:
         return None
     return (f"Memories that um2, and all that follows from it, leave out, by the fakeram45 macros that come with the "
             f"library (one port; setup {memories.SETUP} ps, access {memories.ACCESS} ps are assumed): "
-            f"{'; '.join(found)}.")
+            f"{'; '.join(phrases)}.")
 
 
 def table(rows, width):

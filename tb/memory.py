@@ -105,8 +105,8 @@ class Memory:
             assert channel not in self._offered, f"{channel}valid withdrawn in cycle {self.cycle}"
             return None
         fields = {name: int(pins[name].value) for name in CHANNELS[channel]}
-        held = self._offered.pop(channel, fields)
-        assert held == fields, f"{channel} changed before it was taken, cycle {self.cycle}"
+        before = self._offered.pop(channel, fields)
+        assert before == fields, f"{channel} changed before it was taken, cycle {self.cycle}"
         if not self._taking[channel]:
             self._offered[channel] = fields
             return None

@@ -88,8 +88,8 @@ def concerns(item):
     """Whether a test of pytest's is to be run on the netlist: whether the component that it would simulate has the
     unit, with the parameters of the netlist. A bench has other components, and tests without a simulator, too."""
     try:
-        asked = ask(item)
-        return asked is not None and _with(asked[0], *place())[1]
+        selection = ask(item)
+        return selection is not None and _with(selection[0], *place())[1]
     except (Exception, pytest.fail.Exception):
         return True  # shows when it is run
 

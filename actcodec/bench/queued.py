@@ -102,14 +102,14 @@ def queued(cdus: int, minibatch: int | None = None) -> Queued:
     memory, bus = Contents(simulator.bytes), Bus(simulator)
     driver = driver_of(simulator, bus)
     ring = run(Ring.open(driver, 0, SIZE))
-    asked = [[job.forward for job in jobs], list[dict[str, Any]]()]
+    arguments = [[job.forward for job in jobs], list[dict[str, Any]]()]
 
     def measured(way, many, rest=0):
         """Results of all tensors, and cycles. What was written is golden's, and is gone before the next time."""
         for job in jobs:
             memory.write(*((job.space, job.payload) if way else (job.address, job.x.tobytes())))
         bus.rest, start = rest, simulator.cycle
-        results = run(many(asked[way]))
+        results = run(many(arguments[way]))
         cycles = simulator.cycle - start
         for job in jobs:
             place, expected = (job.address, job.restored) if way else (job.space, np.frombuffer(job.payload, np.uint8))
@@ -122,9 +122,9 @@ def queued(cdus: int, minibatch: int | None = None) -> Queued:
         return results, cycles
 
     results, there = measured(0, ring.compress_many)
-    asked[1] = [{name: job.forward[name] for name in ("address", "shape", "mode", "scale_table", "payload")}
-                | {"scales": result.scales, "settings": result.settings}
-                for job, result in zip(jobs, results, strict=True)]
+    arguments[1] = [{name: job.forward[name] for name in ("address", "shape", "mode", "scale_table", "payload")}
+                    | {"scales": result.scales, "settings": result.settings}
+                    for job, result in zip(jobs, results, strict=True)]
     together = there, measured(1, ring.decompress_many)[1]
     alone = [tuple(measured(way, partial(each, one), rest)[1]
                    for way, one in enumerate((driver.compress, driver.decompress)))

@@ -8,11 +8,11 @@ from actcodec.codecs.unit import Unit
 __all__ = ["MODES", "units"]
 
 MODES = tuple(
-    Mode(f"bitpack-{kept}", 13 + kept, (top(8 * kept),), golden="actcodec.codecs.models.a2dtwp:Bitpack",
+    Mode(f"bitpack-{size}", 13 + size, (top(8 * size),), golden="actcodec.codecs.models.a2dtwp:Bitpack",
          torch="actcodec.torch.bitpack:Bitpack",
-         options=(CDUS,), lossy=True, parameters=(("roundto", kept),), summary=f"the top {8 * kept} bits of each value",
+         options=(CDUS,), lossy=True, parameters=(("roundto", size),), summary=f"the top {8 * size} bits of each value",
          tensors="weights", source="A2DTWP (Zhuang, Malossi, Casas), section III")
-    for kept in (1, 2, 3))
+    for size in (1, 2, 3))
 
 
 def units() -> tuple[Unit, ...]:

@@ -88,12 +88,12 @@ class Compressed:
     def check(self) -> None:
         """Raises ValueError where payload, side information and shape contradict each other, as far as can be checked
         without decompression."""
-        model, seen = find(self.mode).model, self.seen
-        expected = model.side_bytes(seen.shape, **side_options(self.dtype, self.options))
+        model, tensor = find(self.mode).model, self.seen
+        expected = model.side_bytes(tensor.shape, **side_options(self.dtype, self.options))
         if len(self.side) != expected:
             raise ValueError(f"mode {self.mode} has {expected} bytes of side information for shape {self.shape}, not "
                              f"{len(self.side)}")
-        model.check(seen)
+        model.check(tensor)
 
     @property
     def seen(self) -> Self:

@@ -153,12 +153,12 @@ class Mode:
         """The mode for these values of options: itself, or one of the :attr:`variants`. Raises ValueError if there is
         none."""
         defaults = self.variant_options
-        wanted = {name: options.get(name, default) for name, default in defaults.items()}
+        selection = {name: options.get(name, default) for name, default in defaults.items()}
         for values, mode in (({}, self), *self.variants):
-            if defaults | values == wanted:
+            if defaults | values == selection:
                 return mode
         raise ValueError(f"mode {self.name} has no " + " with ".join(f"{name} {value}" for name, value in
-                                                                      wanted.items()))
+                                                                      selection.items()))
 
     def written(self, options: Mapping[str, Any]) -> tuple[Option, ...]:
         """The options that have a field of their own in a file, for these values of options; the mode's code implies

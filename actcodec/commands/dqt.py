@@ -136,14 +136,14 @@ def fit_steps(arrays: Sequence[Any], coder: str, error: float | None, ratio: flo
     while not reaches(at(step)[1], error, ratio) and step + smaller in range(ends[0], ends[1] + 1):
         step += smaller
     if not reaches(at(step)[1], error, ratio):
-        raise missed(at(step)[1], error, ratio)
+        raise unreachable(at(step)[1], error, ratio)
     while step - smaller in range(ends[0], ends[1] + 1) and reaches(at(step - smaller)[1], error, ratio):
         step -= smaller
     table, reached = at(step)
     return table, options, reached
 
 
-def missed(nearest: tuple[float, float], error: float | None, ratio: float | None) -> UserError:
+def unreachable(nearest: tuple[float, float], error: float | None, ratio: float | None) -> UserError:
     limit = f"an error of {error}" if error else f"a ratio of {ratio}"
     return UserError(f"no table has {limit}: the nearest has {nearest[1 if error else 0]:.4g}")
 
@@ -175,7 +175,7 @@ def fit(arrays: Sequence[Any], samples: Sequence[Sample], coder: str, error: flo
     if alpha is None:  # a local search may miss a named table
         best += named(arrays, coder, error, ratio)
     if nearest and not best:
-        raise missed(nearest, error, ratio)
+        raise unreachable(nearest, error, ratio)
     return max(best, key=lambda one: one[2][0] if ratio is None else -one[2][1])
 
 

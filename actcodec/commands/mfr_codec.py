@@ -58,8 +58,8 @@ def evaluate(names: Sequence[str], codec: str, minibatch: int | None = None, wor
     results = []
     for name in names:
         graph = NETWORKS[name]()
-        ways = {"normal": footprint.kept(graph, minibatch),
-                codec: footprint.kept(graph, minibatch, stored, *footprint.BITS)}
+        ways = {"normal": footprint.sizes(graph, minibatch),
+                codec: footprint.sizes(graph, minibatch, stored, *footprint.BITS)}
         ways |= dict(mode.model.beside(name, graph, minibatch, **options))
         totals = {way: sum(bytes_.values()) if isinstance(bytes_, dict) else bytes_ for way, bytes_ in ways.items()}
         results.append(Result(name, minibatch, codec, options, [

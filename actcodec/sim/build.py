@@ -76,7 +76,7 @@ def compiled(design: Mapping[str, str], level: str = FAST, arguments: Sequence[s
 def _compile_part(folder, name, text):
     _verilate(folder, name, text, f"V{name}", "--lib-create", name)
     _compile_all(folder, FAST)
-    return _kept(folder, f"{name}.sv", "*.o")
+    return _products(folder, f"{name}.sv", "*.o")
 
 
 def _compile_top(folder, name, text, parts, level, arguments, control):
@@ -84,7 +84,7 @@ def _compile_top(folder, name, text, parts, level, arguments, control):
     _verilate(folder, name, text, TOP, *arguments, folder / "control.vlt", *(sv for part in parts
                                                                              for sv in part.glob("*.sv")))
     _compile_all(folder, level, "--trace" in arguments)
-    return _kept(folder, f"{TOP}*.h", "*.v", "*.o")
+    return _products(folder, f"{TOP}*.h", "*.v", "*.o")
 
 
 def _verilate(folder, name, text, prefix, *arguments):
@@ -169,10 +169,10 @@ def _link(folder, name, objects, sources, options, library, traced):
     call([*compiler(), *(["-shared"] if name.endswith(".so") else ()), "-pthread", "-o", folder / name,
           *(path for place in (folder, *objects, runtime(traced)) for path in place.glob("*.o")),
           *([_vpi(), "-L", library.parent, f"-l:{library.name}"] if library else ())])
-    return _kept(folder, name)
+    return _products(folder, name)
 
 
-def _kept(folder, *patterns):
+def _products(folder, *patterns):
     """A folder inside of ``folder`` with the files that are still needed."""
     result = folder / "made"
     result.mkdir()

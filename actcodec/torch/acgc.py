@@ -82,11 +82,11 @@ class AcGc:
         """Records a layer in a step in which choices are made."""
         if name not in self._modules or self._step % self.window or not output.requires_grad or len(args) != 1:
             return
-        kept, weighted = self.compress.kept(args[0]), isinstance(module, WEIGHTED)
-        if kept is None or not args[0].requires_grad or (weighted and not module.weight.requires_grad):
+        entry, weighted = self.compress.kept(args[0]), isinstance(module, WEIGHTED)
+        if entry is None or not args[0].requires_grad or (weighted and not module.weight.requires_grad):
             return
-        self._readers[kept[0]].append(name)
-        self._inputs[kept[0]] = x = args[0].detach()  # the exact one, for this step
+        self._readers[entry[0]].append(name)
+        self._inputs[entry[0]] = x = args[0].detach()  # the exact one, for this step
 
         def passed(gradient):
             if weighted:

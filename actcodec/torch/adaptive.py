@@ -87,10 +87,10 @@ class Adaptive:
             return
         x, = args
         with torch.no_grad():
-            kept = self.compress.kept(x)
-            if kept is None or not x.requires_grad:  # a picture
+            entry = self.compress.kept(x)
+            if entry is None or not x.requires_grad:  # a picture
                 return
-            layer, values = kept
+            layer, values = entry
             statistics = {"layer": layer, "batch": len(x), "positions": output[0, 0].numel(),
                           "density": torch.count_nonzero(values).item() / values.numel()}
             self._statistics[name] = statistics

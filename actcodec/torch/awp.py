@@ -73,7 +73,7 @@ class Awp(ContextDecorator):
     def ratio(self) -> float:
         """Bytes of all layers' weights over those that are sent."""
         sizes = [module._parameters["weight"].numel() for module in self.layers.values()]
-        return 4 * sum(sizes) / sum(size * kept for size, kept in zip(sizes, self.roundto.values(), strict=True))
+        return 4 * sum(sizes) / sum(size * count for size, count in zip(sizes, self.roundto.values(), strict=True))
 
     def state_dict(self) -> dict[str, Any]:
         """What is needed to resume training, between two batches."""
@@ -91,9 +91,9 @@ class Awp(ContextDecorator):
 
     def __enter__(self) -> Self:
         if not self._depth:
-            for module, kept in zip(self.layers.values(), self.roundto.values(), strict=True):
+            for module, count in zip(self.layers.values(), self.roundto.values(), strict=True):
                 # shadows the parameter, which stays in its place for optimizers and state_dict
-                module.__dict__["weight"] = Truncate.apply(module._parameters["weight"], kept)
+                module.__dict__["weight"] = Truncate.apply(module._parameters["weight"], count)
         self._depth += 1
         return self
 

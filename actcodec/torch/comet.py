@@ -13,7 +13,7 @@ import torch
 from torch.nn import functional as F
 
 from actcodec import codecs
-from actcodec.codecs.compressed import view as seen
+from actcodec.codecs.compressed import view as model_shape
 from actcodec.codecs.models import comet as model
 from actcodec.golden.comet import book as books
 from actcodec.golden.comet import comet, lorenzo, prequantise
@@ -44,19 +44,19 @@ class Comet:
     def encode(self, x: torch.Tensor) -> Packed:
         """:class:`~actcodec.torch.packed.Packed` of a contiguous float32 tensor of 1 to 5 dimensions. Raises ValueError
         when golden does."""
-        shape, cdus = seen(x.shape), self.options["cdus"]
+        shape, cdus = model_shape(x.shape), self.options["cdus"]
         s = prequantise.step(self._bound(x))
-        q, kept = self._quantized(x.view(-1), s)
-        size = sum(self._sizes(q, kept, shape, cdus))
+        q, outliers = self._quantized(x.view(-1), s)
+        size = sum(self._sizes(q, outliers, shape, cdus))
         narrow, bits = narrow_words(q)
-        data, held = (narrow, bits, s, kept, x.view(-1)[kept]), narrow.nbytes + 12 * kept.numel()
-        return Packed(self.mode.name, tuple(x.shape), data, size, self.mode.model.side_bytes(shape, cdus), held)
+        data, nbytes = (narrow, bits, s, outliers, x.view(-1)[outliers]), narrow.nbytes + 12 * outliers.numel()
+        return Packed(self.mode.name, tuple(x.shape), data, size, self.mode.model.side_bytes(shape, cdus), nbytes)
 
     def decode(self, packed: Packed) -> torch.Tensor:
         """The float32 tensor of a :class:`~actcodec.torch.packed.Packed`."""
-        narrow, bits, s, kept, values = packed.data
+        narrow, bits, s, outliers, values = packed.data
         x = widen_words(narrow, bits, torch.Size(packed.shape).numel()).float().mul_(s)  # 11 by 8 bits: exact
-        return x.index_put_((kept,), values).view(packed.shape)
+        return x.index_put_((outliers,), values).view(packed.shape)
 
     def _bound(self, x):
         """As golden's ``bound``."""
@@ -73,14 +73,14 @@ class Comet:
         """The integers of ``x``, int16, and the indices of outliers."""
         if native := kernels.of(__name__, x):
             q = torch.empty(x.shape, dtype=torch.int16)
-            kept = torch.empty(native.quantize(x, x.numel(), s, float(prequantise.LARGEST), q), dtype=torch.int64)
-            if kept.numel():
-                native.outliers(x, x.numel(), s, float(prequantise.LARGEST), kept)
-            return q, kept
+            outliers = torch.empty(native.quantize(x, x.numel(), s, float(prequantise.LARGEST), q), dtype=torch.int64)
+            if outliers.numel():
+                native.outliers(x, x.numel(), s, float(prequantise.LARGEST), outliers)
+            return q, outliers
         q, outside = self._function(quantize)(x, torch.tensor(s, dtype=torch.float64, device=x.device))
         return q, outside.nonzero().view(-1)
 
-    def _sizes(self, q, kept, shape, cdus):
+    def _sizes(self, q, outliers, shape, cdus):
         """The bytes of each stream, with the predictor and the book that golden chooses."""
         view, configs = blocks.view(shape), model.configs(shape, self.options["predictor"])
         if native := kernels.of(__name__, q):
@@ -94,11 +94,11 @@ class Comet:
             config, book = comet.cheapest(counts, configs)
             escaped = counts[configs.index(config)][book.U:].any()
             u = torch.cat(list(self._symbols(q, view, config)))
-        if kept.numel():
-            u.index_fill_(0, kept, OUTLIER)
+        if outliers.numel():
+            u.index_fill_(0, outliers, OUTLIER)
         code, escape = (torch.from_numpy(table).to(u.device) for table in tables(book))
         for rounds in streams(u, shape, config.tiled, cdus):
-            yield size(rounds, code, escape if kept.numel() or escaped else None)
+            yield size(rounds, code, escape if outliers.numel() or escaped else None)
 
     def _symbols(self, q, view, config):
         """The symbols in memory order, in parts that do not depend on each other."""

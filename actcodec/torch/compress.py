@@ -137,7 +137,7 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
         entry = self._entries.get(saved.key(tensor))
         if entry is None or entry.row is None or None not in entry.forms:
             return None
-        return entry.row.layer, entry.seen(entry.forms[None].values(entry), tensor.shape, tensor.stride())
+        return entry.row.layer, entry.strided(entry.forms[None].values(entry), tensor.shape, tensor.stride())
 
     # --------------------------------------------------------------------------------------------------------- context
     def __enter__(self) -> Self:
@@ -252,7 +252,7 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
         if entry.kind in ("other", "workspace") or need is SHAPE or (values and serves(values, need)):
             need = None
         if need not in entry.forms:
-            tensor = entry.seen(tensor.detach(), entry.shape, entry.stride)
+            tensor = entry.strided(tensor.detach(), entry.shape, entry.stride)
             entry.forms[need] = form = self._form(entry, need, tensor)
             entry.row.encode_seconds += 0 if form.kept else form.seconds
             if need is None:

@@ -11,7 +11,7 @@ import torch
 from torch.nn import functional as F
 
 from actcodec import codecs
-from actcodec.codecs.compressed import view as seen
+from actcodec.codecs.compressed import view as model_shape
 from actcodec.golden.division import codec, dither, parts, table
 from actcodec.golden.division import view as views
 from actcodec.golden.jpegact import sfpr as golden_sfpr
@@ -89,15 +89,15 @@ class Division:
 
     def encode(self, x: torch.Tensor) -> Packed:
         """:class:`~actcodec.torch.packed.Packed` of a contiguous float32 tensor of 1 to 5 dimensions."""
-        shape, bits, offset = seen(x.shape), self.options["bits"], self.options["offset"]
+        shape, bits, offset = model_shape(x.shape), self.options["bits"], self.options["offset"]
         view = views.view(shape)
         values = x.view(view.planes, -1)
         k, delta, lfc = self._table(values, view)
         scales = sfpr.Scales(k, torch.where(k == 0, 0, torch.div(torch.ones_like(k), k)), False)
         if native := kernels.of(__name__, x):
             code = torch.empty(BLOCK * bits // 8 * view.blocks, dtype=torch.uint8)
-            base = torch.empty(native.segments(*seen_by(view)), 1, dtype=torch.int8)
-            native.encode(x, *seen_by(view), k, delta, bits, lfc, offset == "min", self.options["seed"],
+            base = torch.empty(native.segments(*view_arguments(view)), 1, dtype=torch.int8)
+            native.encode(x, *view_arguments(view), k, delta, bits, lfc, offset == "min", self.options["seed"],
                           self.options["rounding"] == "nearest", code, base)
         else:
             code, base = self._encode(values, view, scales, delta, lfc)
@@ -122,10 +122,10 @@ class Division:
     def decode(self, packed: Packed) -> torch.Tensor:
         """The float32 tensor of a :class:`~actcodec.torch.packed.Packed`."""
         code, base, scales, bits = packed.data
-        view = views.view(seen(packed.shape))
+        view = views.view(model_shape(packed.shape))
         x = torch.empty(packed.shape, device=code.device)
         if native := kernels.of(__name__, code, base):
-            native.decode(code, base, *seen_by(view), scales.r, bits, x)
+            native.decode(code, base, *view_arguments(view), scales.r, bits, x)
             return x
         values = x.view(view.planes, -1)
         size = BLOCK * bits // 8
@@ -158,7 +158,7 @@ class Division:
         """k and delta of all planes."""
         if native := kernels.of(__name__, x):
             k, delta = torch.empty(view.planes), torch.empty(view.planes, dtype=torch.int8)
-            native.fit(x, *seen_by(view), self.options["bits"], lfc, self.options["offset"] == "min",
+            native.fit(x, *view_arguments(view), self.options["bits"], lfc, self.options["offset"] == "min",
                        float(golden_sfpr.LARGEST), k, delta)
             return k, delta
         fits = [self._fitted_part(self._function(normal)(x[planes]), part, self._segments(part, x.device), lfc)
@@ -183,7 +183,7 @@ class Division:
             k = torch.where(wide, (k.view(torch.int32) - STEP).view(torch.float32), k)
 
 
-def seen_by(view: Any) -> tuple[int, ...]:
+def view_arguments(view: Any) -> tuple[int, ...]:
     """The arguments of kernels for a view."""
     return view.tiled, view.rows, view.width, view.height
 

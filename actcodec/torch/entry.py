@@ -104,7 +104,7 @@ class Entry:
             if form.packed._version != form.version:
                 raise RuntimeError(f"a tensor of shape {tuple(shape)} needed for gradient computation was changed in "
                                    f"place: it is at version {form.packed._version}, expected {form.version}")
-            return self.seen(form.packed, shape, stride)
+            return self.strided(form.packed, shape, stride)
         values, start = form.cache, time.perf_counter()
         if values is None:
             with torch.no_grad():
@@ -112,9 +112,9 @@ class Entry:
             self.row.decode_seconds += time.perf_counter() - start
         form.reads += 1
         form.cache = values if form.reads % form.users else None
-        return self.seen(values, shape, stride)
+        return self.strided(values, shape, stride)
 
-    def seen(self, values: torch.Tensor, shape: torch.Size, stride: tuple[int, ...]) -> torch.Tensor:
+    def strided(self, values: torch.Tensor, shape: torch.Size, stride: tuple[int, ...]) -> torch.Tensor:
         """Values in the shape and strides of another user of the same memory."""
         same = (values.shape, values.stride()) == (shape, stride) or not self.fills
         return values if same else values.as_strided(shape, stride)

@@ -87,8 +87,8 @@ class Dpr:
             size = size + count + 2 * -(-x.numel() // ssdc.ROW)
         if form:
             data = self._codes(data, form)
-        held = data.nbytes + (0 if bits is None else bits.nbytes)
-        return Packed(self.mode.name, tuple(x.shape), (data, bits), size, side, held)
+        nbytes = data.nbytes + (0 if bits is None else bits.nbytes)
+        return Packed(self.mode.name, tuple(x.shape), (data, bits), size, side, nbytes)
 
     def _codes(self, x, form):
         """The codes of flat values, as they are kept, computed in parts."""

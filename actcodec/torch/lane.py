@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from actcodec import codecs
-from actcodec.codecs.compressed import view as seen
+from actcodec.codecs.compressed import view as model_shape
 from actcodec.codecs.mode import Mode
 from actcodec.golden.jpegact import sfpr as golden_sfpr
 from actcodec.golden.offload import blocks
@@ -53,7 +53,7 @@ class Lane:
         coder, side = planes.CODERS.get(stage(mode)), 2 * len(scales.k)
         if coder:
             q, size = encode_planes(coder, q, view, mode)
-            side = mode.model.side_bytes(seen(x.shape), **self.options)
+            side = mode.model.side_bytes(model_shape(x.shape), **self.options)
         elif form.kind in ("mask", "counted"):
             words = sparse(q)
             size += form.item * words.count if form.kind == "mask" else runlength.size(q)
@@ -86,7 +86,7 @@ class Lane:
     def _plan(self, shape):
         """For a shape: the view, the mode, its name in files and format, and the size of the payload of zeros."""
         if shape not in self._plans:
-            whole = seen(shape)
+            whole = model_shape(shape)
             view, mode = blocks.view(whole), codecs.effective(self.mode.variant(self.options), whole)
             if mode.format is None:
                 raise ValueError(f"mode {mode.name} is in no lane")

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from actcodec import codecs
-from actcodec.codecs.compressed import view as seen
+from actcodec.codecs.compressed import view as model_shape
 from actcodec.golden.mx import element
 from actcodec.golden.mx.scale import GROUP
 from actcodec.golden.offload import blocks
@@ -40,7 +40,7 @@ class Mx:
 
     def encode(self, x: torch.Tensor) -> Packed:
         """:class:`~actcodec.torch.packed.Packed` of a contiguous float32 tensor of 1 to 5 dimensions."""
-        whole, view = tuple(x.shape), blocks.view(seen(x.shape))
+        whole, view = tuple(x.shape), blocks.view(model_shape(x.shape))
         x = padded(x.view(view.rows, view.width), blocks.LANES).view(-1)
         x = padded(x, blocks.BLOCK).view(-1, GROUP)
         scale, elements = [], []
@@ -59,9 +59,9 @@ class Mx:
         """Codes, one byte each, compressed by the coder."""
         size = scale.nbytes
         if coder := planes.CODERS.get(self.coder):
-            held, more = planes.smallest(coder, codes.view(-1, blocks.BLOCK), (False, True))
-            side = self.mode.model.side_bytes(seen(shape), **self.options)
-            return Packed(self.mode.name, shape, (scale, held), size + more, side, scale.nbytes + held.nbytes)
+            smallest, more = planes.smallest(coder, codes.view(-1, blocks.BLOCK), (False, True))
+            side = self.mode.model.side_bytes(model_shape(shape), **self.options)
+            return Packed(self.mode.name, shape, (scale, smallest), size + more, side, scale.nbytes + smallest.nbytes)
         some = sparse(codes)
         size += len(codes) // blocks.LANES + some.count  # with a bit for each code
         return Packed(self.mode.name, shape, (scale, some), size, 0, scale.nbytes + some.nbytes)
@@ -69,7 +69,7 @@ class Mx:
     def decode(self, packed: Packed) -> torch.Tensor:
         """The float32 tensor of a :class:`~actcodec.torch.packed.Packed`."""
         scale, elements = packed.data
-        view, width = blocks.view(seen(packed.shape)), self.form.width if self.coder == "none" else 8
+        view, width = blocks.view(model_shape(packed.shape)), self.form.width if self.coder == "none" else 8
         if isinstance(elements, planes.Planes):
             elements = planes.CODERS[self.coder].decode(elements).view(-1)
         elif isinstance(elements, Sparse):

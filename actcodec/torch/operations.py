@@ -136,6 +136,6 @@ class Operations(TorchFunctionMode):
                 return need if need.fits else None
             return SHAPE if tensor.is_floating_point() else None
         if isinstance(need, Noise):
-            given = args[0] if args else kwargs["input"]
-            return need if not tensor.requires_grad and tensor.shape == given.shape else None
+            source = args[0] if args else kwargs["input"]
+            return need if not tensor.requires_grad and tensor.shape == source.shape else None
         return None

@@ -114,15 +114,15 @@ class Nibble:
         return Planes(torch.cat(heads), (pack_codes(code, 2), pack_codes(data, 4)), (code.numel(), data.numel()),
                     table)
 
-    def decode(self, held: Planes) -> torch.Tensor:
+    def decode(self, encoded: Planes) -> torch.Tensor:
         """Blocks, uint8 [n, 64]."""
         codes, nibbles = (unpack_codes(data, bits, count) for data, bits, count in
-                          zip(held.sections, (2, 4), held.numbers, strict=True))
-        widths = on_device(held.table.widths, held.head).view(-1)
-        out = torch.empty(len(held.head), BLOCK, dtype=torch.uint8, device=held.head.device)
+                          zip(encoded.sections, (2, 4), encoded.numbers, strict=True))
+        widths = on_device(encoded.table.widths, encoded.head).view(-1)
+        out = torch.empty(len(encoded.head), BLOCK, dtype=torch.uint8, device=encoded.head.device)
         group = 4 * torch.arange(GROUPS, device=out.device)
         for part in parts(out, len(out)):
-            head = held.head[part]
+            head = encoded.head[part]
             code = torch.zeros(len(head), GROUPS, dtype=torch.uint8, device=out.device)
             some = with_codes(head)
             group_codes, codes = cut(codes, GROUPS * int(some.sum()))
@@ -133,7 +133,7 @@ class Nibble:
             words = torch.zeros(w.shape, dtype=torch.int32, device=out.device)
             for j in range(8):
                 words |= (planes[..., j].int() * SPREAD & BYTES) << j
-            out[part] = unfold(words.view(torch.uint8), held.table.straight)
+            out[part] = unfold(words.view(torch.uint8), encoded.table.straight)
         return out
 
 
@@ -231,10 +231,10 @@ class Rice:
         return Planes(torch.cat(heads), (torch.cat(raws), *(one.bytes() for one in sections)),
                     (sum(map(torch.numel, raws)), *(one.count for one in sections)), table)
 
-    def decode(self, held: Planes) -> torch.Tensor:
+    def decode(self, encoded: Planes) -> torch.Tensor:
         """Blocks, uint8 [n, 64]."""
-        raws, table, head = held.sections[0], held.table, held.head
-        flags, p0, p1, p2, bits = map(unpack_bits, held.sections[1:], held.numbers[1:])
+        raws, table, head = encoded.sections[0], encoded.table, encoded.head
+        flags, p0, p1, p2, bits = map(unpack_bits, encoded.sections[1:], encoded.numbers[1:])
         k, more = self._spread(table, head)
         out = torch.zeros(len(head), BLOCK, dtype=torch.uint8, device=head.device)
         for part in parts(out, len(out)):

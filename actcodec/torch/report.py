@@ -114,19 +114,19 @@ class Account:
 
     def hold(self, memory: Any, size: int) -> None:
         """The tensor is kept as it is, if ``memory``, and also as ``size`` bytes of its own."""
-        held = [self._without] if memory else []
-        self._change(held + [(object(), size)] if size else held)
+        allocations = [self._without] if memory else []
+        self._change(allocations + [(object(), size)] if size else allocations)
 
     def close(self) -> None:
         """The tensor is no longer kept."""
         self._change([])
         self._meter.drop(0, *self._without)
 
-    def _change(self, held):
+    def _change(self, allocations):
         for one in self._with:
             self._meter.drop(1, *one)
-        self._with = held
-        for one in held:
+        self._with = allocations
+        for one in allocations:
             self._meter.add(1, *one)
 
 

@@ -19,8 +19,8 @@ from actcodec.golden.comet.book import MAX_LENGTH, Book
 from actcodec.golden.comet.interleave import LANES
 
 ESCAPE_BYTES = np.repeat(np.array([1, 2, 6], np.uint8), [224, 16, 16])  # by the first one
-_HELD = 3  # bytes that have all bits that a lane holds
-_AHEAD = 8 * _HELD + 2  # rounds that a lane knows of, at most
+_LANE_BYTES = 3  # bytes that have all bits that a lane holds
+_AHEAD = 8 * _LANE_BYTES + 2  # rounds that a lane knows of, at most
 _STOP = 1 << LANES  # in the calendar, behind the bits of the lanes
 _FEW = 32  # rounds that take longer by bytes than by steps
 _SMALL = 1 << 11  # rounds that take longer by bytes than by steps if the tables have to be made first
@@ -95,9 +95,9 @@ class _Lane:
     def leave(self, last, length):
         """Ends a run behind the code of round `last`. Returns the window of that, and as bits again what the lane has
         behind it: they, and their number."""
-        known = b"".join(self.windows[-_HELD:])
+        known = b"".join(self.windows[-_LANE_BYTES:])
         size = len(known) - (self.end - last - 2)
-        self.windows[-_HELD:] = [known[:size]]
+        self.windows[-_LANE_BYTES:] = [known[:size]]
         bits, count, part = 0, 0, self.state[256]
         for window in known[size:]:
             bits, count = bits << length[window] | window >> 8 - length[window], count + length[window]
@@ -159,8 +159,8 @@ def windows(source: Iterator[int], rounds: int, book: Book) -> Iterator[NDArray[
             ask[max(begin, min(begin_part + _PART, rounds) - 1)] |= _STOP
             first: list[tuple[_Lane, int]] = []
             for lane, bits, size in zip(lanes, buffers, left, strict=True):
-                lane.state, lane.end = _tables(book)[8 * _HELD - size], begin
-                first += ((lane, byte) for byte in (bits & (1 << size) - 1).to_bytes(_HELD, "big"))
+                lane.state, lane.end = _tables(book)[8 * _LANE_BYTES - size], begin
+                first += ((lane, byte) for byte in (bits & (1 << size) - 1).to_bytes(_LANE_BYTES, "big"))
             owners = chain.from_iterable(map(asking.__getitem__, calendar))
             try:
                 for pairs in (first, zip(owners, source, strict=False)):

@@ -50,7 +50,7 @@ CONFIGS = {
 }
 
 
-def seen(shape: Sequence[int] | View, tiled: bool) -> View:
+def layout_view(shape: Sequence[int] | View, tiled: bool) -> View:
     """The view of a shape in a layout; flat, of one row wherever that makes no difference.
 
     Raises ValueError for a shape that has no view, and for a tiled one of no tiles (W < 8 or N * C * H < 8).
@@ -81,8 +81,8 @@ def dimensions(shape: Sequence[int] | View) -> tuple[int, ...]:
 
 
 def order(shape: Sequence[int] | View, tiled: bool) -> NDArray[np.int64]:
-    """Indices, in memory order, of the values of a tensor in coding order. Raises as `seen` does."""
-    view = seen(shape, tiled)
+    """Indices, in memory order, of the values of a tensor in coding order. Raises as `layout_view` does."""
+    view = layout_view(shape, tiled)
     return _order(view) if tiled else np.arange(view.rows * view.width)
 
 
@@ -97,7 +97,7 @@ def _number(view, tiled, row, column):
 
 
 def groups(shape: Sequence[int] | View, tiled: bool) -> NDArray[np.int64]:
-    """Number of the group of each value in coding order. Raises as `seen` does."""
+    """Number of the group of each value in coding order. Raises as `layout_view` does."""
     first, numbers = 0, []
     for part in parts(shape, tiled):
         numbers.append(first + part.group)
@@ -118,8 +118,8 @@ class Part(NamedTuple):
 
 
 def parts(shape: Sequence[int] | View, tiled: bool) -> Iterator[Part]:
-    """A tensor of `shape` in Parts. Raises as `seen` does."""
-    view = seen(shape, tiled)
+    """A tensor of `shape` in Parts. Raises as `layout_view` does."""
+    view = layout_view(shape, tiled)
     if view.rows == 1:
         left = np.broadcast_to(-(np.arange(GROUP) > 0).astype(np.int16), (PART // GROUP, GROUP))
         group = np.arange(PART) // GROUP
@@ -172,7 +172,7 @@ def residuals(q: ArrayLike, shape: Sequence[int] | View, config: Config) -> NDAr
 
     Modulo 2^12, with 0 for a neighbour that does not exist: v = q - q(above), d = v - v(left), each only where its
     switch is on. Signed: u = 2d for d >= 0, else -2d - 1, with d in -2048..2047; unsigned: u = d in 0..4095. Raises as
-    `seen` does.
+    `layout_view` does.
     """
     u, q = np.empty(np.size(q), np.uint16), np.reshape(q, -1)
     for part in parts(shape, config.tiled):
@@ -194,7 +194,7 @@ def _wrapped(d):
 
 def restore(u: ArrayLike, shape: Sequence[int] | View, config: Config) -> NDArray[np.int16]:
     """Integers q (int16, -2048 to 2047, of `shape`, or of a view's rows) of symbols u in coding order: the reverse of
-    `residuals`. Raises as `seen` does.
+    `residuals`. Raises as `layout_view` does.
     """
     u, result = np.asarray(u, np.uint16), np.empty(np.size(u), np.int16)
     for part in parts(shape, config.tiled):

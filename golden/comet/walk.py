@@ -42,8 +42,9 @@ class Walk(NamedTuple):
 
 
 def walk(shape: Sequence[int] | View, tiled: bool, cdu: int = 0, cdus: int = 1) -> Walk:
-    """The walk of one of `cdus` CDUs, which has every group g with g mod `cdus` = `cdu`. Raises as `lorenzo.seen`."""
-    return through(lorenzo.seen(shape, tiled), tiled, cdu, cdus)
+    """The walk of one of `cdus` CDUs, which has every group g with g mod `cdus` = `cdu`. Raises as
+    `lorenzo.layout_view`."""
+    return through(lorenzo.layout_view(shape, tiled), tiled, cdu, cdus)
 
 
 def through(view: View, tiled: bool, cdu: int = 0, cdus: int = 1) -> Walk:

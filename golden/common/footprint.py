@@ -17,7 +17,7 @@ FORMS = VALUES, MASK, MAXIMA = "values", "mask", "maxima"
 KEEP_INPUTS = ("conv", "bn", "fc", "matmul", "act")
 
 
-class Kept(NamedTuple):
+class Stash(NamedTuple):
     """What a layer keeps for its backward pass: values of a `source`'s output, or a mask or the places of the maxima of
     its own."""
 
@@ -27,7 +27,7 @@ class Kept(NamedTuple):
 
 
 class Footprint(NamedTuple):
-    """Activations kept by one way of training; `ratio` is normal training's bytes over these."""
+    """Activations sizes by one way of training; `ratio` is normal training's bytes over these."""
 
     name: str
     bytes: Mapping[str, float]  # of each category
@@ -43,19 +43,19 @@ def plain(shape: Sequence[int]) -> int:
     return 4 * math.prod(shape)
 
 
-def saved(graph: Graph) -> Iterator[Kept]:
+def saved(graph: Graph) -> Iterator[Stash]:
     """What each layer keeps, in the order of execution."""
     for node in graph:
         if node.op in KEEP_INPUTS:
-            yield from (Kept(node, graph.nodes[name], VALUES) for name in dict.fromkeys(node.inputs))
+            yield from (Stash(node, graph.nodes[name], VALUES) for name in dict.fromkeys(node.inputs))
         elif node.op in ("relu", "dropout"):
-            yield Kept(node, node, MASK)
+            yield Stash(node, node, MASK)
         elif node.op == "maxpool":
-            yield Kept(node, node, MAXIMA)
+            yield Stash(node, node, MAXIMA)
 
 
-def kept(graph: Graph, minibatch: int, stored: Callable[[Sequence[int]], float] = plain, mask: int = 0,
-         maximum: int = 0) -> dict[str, float]:
+def sizes(graph: Graph, minibatch: int, stored: Callable[[Sequence[int]], float] = plain, mask: int = 0,
+          maximum: int = 0) -> dict[str, float]:
     """Bytes of each category: {category: bytes}, float where a size is one.
 
     `graph` is one of `networks`, `stored(shape)` says how many bytes an input takes, [N, F] or [N, C, H, W];

@@ -125,10 +125,10 @@ def encode(x: NDArray[np.float32], table: Table, bits: int = 2, seed: int = 0, l
     dither.check(bits, seed, rounding)
     x, payload, group = np.reshape(x, (view.rows, view.width)), BytesIO(), 0
     clipped = nans = saturated = 0
-    seen = None
+    last_segments = None
     for part, segments, planes, rows in parts(view):
-        if segments is not seen:
-            seen, exists, there = segments, segments.exists, _bytes(segments, bits)
+        if segments is not last_segments:
+            last_segments, exists, there = segments, segments.exists, _bytes(segments, bits)
         scale = k[planes][part.plane, None]
         y = sfpr.quantize(x[rows], scale, signs)
         if y.min() == -128 or y.max() == 127 or np.isnan(x[rows]).any():

@@ -37,12 +37,12 @@ def evaluate(graph: Graph, minibatch: int, bits: int = 2) -> list[Footprint]:
 
     Raises ValueError for a minibatch below 1 and for other bits.
     """
-    return footprint.compared(footprint.kept(graph, minibatch), {
+    return footprint.compared(footprint.sizes(graph, minibatch), {
         "DIVISION, appendix P": appendix(graph, minibatch, bits),
-        "DIVISION, here": footprint.kept(graph, minibatch, lambda shape: stored(shape, bits), *footprint.BITS),
+        "DIVISION, here": footprint.sizes(graph, minibatch, lambda shape: stored(shape, bits), *footprint.BITS),
     })  # fmt: skip
 
 
 def appendix(graph: Graph, minibatch: int, bits: int = 2) -> dict[str, float]:
     """Bytes of each category with the terms of appendix P; the place of a maximum is an int8 there."""
-    return footprint.kept(graph, minibatch, lambda shape: paper.cached_bytes(shape, 8, bits), 1, 8)
+    return footprint.sizes(graph, minibatch, lambda shape: paper.cached_bytes(shape, 8, bits), 1, 8)

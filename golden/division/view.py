@@ -124,16 +124,16 @@ def _checked(view):
     return view
 
 
-def of(x: np.ndarray, seen: View | None = None) -> View:
-    """View of a float32 tensor: `seen`, or that of its shape.
+def of(x: np.ndarray, layout: View | None = None) -> View:
+    """View of a float32 tensor: `layout`, or that of its shape.
 
-    Raises TypeError for any other tensor, ValueError as `view`, and for another number of values than `seen` has.
+    Raises TypeError for any other tensor, ValueError as `view`, and for another number of values than `layout` has.
     """
     if not isinstance(x, np.ndarray) or x.dtype != np.float32:
         raise TypeError(f"tensor is {getattr(x, 'dtype', type(x).__name__)}, has to be a float32 array")
-    if seen is not None and x.size != seen.rows * seen.width:
-        raise ValueError(f"tensor has {x.size} values, a view of {seen.rows} rows has {seen.rows * seen.width}")
-    return view(x.shape if seen is None else seen)
+    if layout is not None and x.size != layout.rows * layout.width:
+        raise ValueError(f"tensor has {x.size} values, a view of {layout.rows} rows has {layout.rows * layout.width}")
+    return view(x.shape if layout is None else layout)
 
 
 def segments(view: View) -> Segments:

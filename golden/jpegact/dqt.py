@@ -126,8 +126,9 @@ def _quantized(sample):
 def count(sample: Sample) -> Counts:
     """Counts of a Sample."""
     q = _quantized(sample)
-    lost = sample.coefficients / 2.0**dct.FRACTION_BITS - np.stack([quantize.unshift(v, s) for s, v in enumerate(q)])
-    errors = np.einsum("snij,n->sij", np.square(lost), sample.weights)
+    restored = np.stack([quantize.unshift(v, s) for s, v in enumerate(q)])
+    difference = sample.coefficients / 2.0**dct.FRACTION_BITS - restored
+    errors = np.einsum("snij,n->sij", np.square(difference), sample.weights)
     return Counts(1, 4 * sample.values, sample.tiles, sample.share * np.count_nonzero(q, axis=1), errors, sample.rest)
 
 
@@ -164,8 +165,8 @@ def reaches(errors: np.ndarray, ratios: np.ndarray, error: float | None, ratio: 
     return errors <= error if ratio is None else ratios >= ratio
 
 
-def missed(errors: Collection[float] | np.ndarray, ratios: Collection[float] | np.ndarray, error: float | None,
-           ratio: float | None) -> ValueError:
+def unreachable(errors: Collection[float] | np.ndarray, ratios: Collection[float] | np.ndarray, error: float | None,
+                ratio: float | None) -> ValueError:
     limit = f"an error of {error}" if ratio is None else f"a ratio of {ratio}"
     return ValueError(
         f"no table has {limit}: errors are {min(errors):.4g} to {max(errors):.4g}, "
@@ -182,7 +183,7 @@ def best(counts: Counts, error: float | None = None, ratio: float | None = None,
     shifts, ratios, errors = frontier(counts, first)
     reached = np.flatnonzero(reaches(errors, ratios, error, ratio))
     if not reached.size:
-        raise missed(errors, ratios, error, ratio)
+        raise unreachable(errors, ratios, error, ratio)
     return shifts[reached[0 if ratio is None else -1]]
 
 
@@ -221,7 +222,7 @@ def descend(samples: Sequence[Sample], coder: Any, error: float | None = None, r
     at = bisect_left(starts, True, key=lambda shifts: bool(reached(fitted(shifts)[1])))
     if at == len(starts):
         ends = np.array([fitted(shifts)[1] for shifts in starts])
-        raise missed(np.sqrt(ends[:, 1]), 1 / ends[:, 0], error, ratio)
+        raise unreachable(np.sqrt(ends[:, 1]), 1 / ends[:, 0], error, ratio)
     shifts = starts[at]
     tables, cost = fitted(shifts)
 

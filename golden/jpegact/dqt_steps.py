@@ -127,12 +127,12 @@ def _error(samples, quarters, dead_zone, channels):
     squares = 0.0
     for s in samples:
         y = dct.inverse(steps.dequantize(steps.quantize(s.coefficients, quarters, dead_zone), quarters))
-        lost = s.sample.by_channel(np.where(s.sample.inside, y * s.r - s.sample.x, np.float32(0)))
+        noise = s.sample.by_channel(np.where(s.sample.inside, y * s.r - s.sample.x, np.float32(0)))
         power = s.sample.by_channel(s.sample.x)
         if channels:
-            squares += np.mean(np.divide(lost, power, out=np.zeros_like(lost), where=power > 0))
+            squares += np.mean(np.divide(noise, power, out=np.zeros_like(noise), where=power > 0))
         else:
-            squares += lost.sum() / power.sum()
+            squares += noise.sum() / power.sum()
     return float(np.sqrt(squares / len(samples)))
 
 
@@ -165,16 +165,16 @@ def best(samples: Sequence[Sample], coder: Any = None, error: float | None = Non
     if len(ways) > BEST and any(len(a.x) < len(b.x) for a, b in zip(few, samples, strict=True)):
         ways = [(one.scaling, one.dead_zone) for one in _ranked(few, coder, error, ratio, ways, channels)[0]] or ways
         ways = ways[:BEST]
-    ranked, tried = _ranked(samples, coder, error, ratio, ways, channels)
+    ranked, attempts = _ranked(samples, coder, error, ratio, ways, channels)
     if not ranked:
-        raise dqt.missed([one.error for one in tried], [one.ratio for one in tried], error, ratio)
+        raise dqt.unreachable([one.error for one in attempts], [one.ratio for one in attempts], error, ratio)
     return ranked[0]
 
 
 def _ranked(samples, coder, error, ratio, ways, channels):
     """A Choice for each way that reaches what is asked for, the best first; and what the first and the last steps of
     all ways come to."""
-    every, ranked, tried = range(steps.LEAST, steps.MOST + 1), [], []
+    every, ranked, attempts = range(steps.LEAST, steps.MOST + 1), [], []
     for scaling in dict.fromkeys(scaling for scaling, _ in ways):
         tensors = [scaled(one, scaling) for one in samples]
         least = floors(tensors)
@@ -198,5 +198,5 @@ def _ranked(samples, coder, error, ratio, ways, channels):
             if 0 <= place < len(every):
                 ranked.append(at(every[place]))
             else:
-                tried += [at(every[0]), at(every[-1])]
-    return sorted(ranked, key=lambda one: -one.ratio if ratio is None else one.error), tried
+                attempts += [at(every[0]), at(every[-1])]
+    return sorted(ranked, key=lambda one: -one.ratio if ratio is None else one.error), attempts

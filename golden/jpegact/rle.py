@@ -38,7 +38,7 @@ REASONS = (
     "", "a code that is in no table", "a run that goes beyond coefficient 63", "an end before the block is complete",
     "damage in front of it",
 )  # fmt: skip
-_NO_CODE, _BEYOND, _CUT, _LOST = range(1, 5)
+_NO_CODE, _BEYOND, _CUT, _DAMAGE = range(1, 5)
 
 
 class Salvaged(NamedTuple):
@@ -204,8 +204,8 @@ def _read(payload, n, framing, dc="none"):
         values[:, 0] = np.cumsum(values[:, 0]) * (bits > starts)
     if framing == "stream":
         total = -(-bits.max(initial=0) // 8)
-        lost = np.cumsum(errors != 0) > (errors != 0)
-        values[lost], errors[lost] = 0, _LOST
+        damaged = np.cumsum(errors != 0) > (errors != 0)
+        values[damaged], errors[damaged] = 0, _DAMAGE
     blocks = np.zeros((n, BLOCK), np.int8)
     blocks[:, ZIGZAG] = values
     return Salvaged(blocks, errors), starts, ends, bits, total

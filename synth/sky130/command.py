@@ -24,8 +24,9 @@ COLUMNS = ("unit", "kGE, first", "MHz", "kGE", "", "um2", "slack", "MHz", "recip
 def entry(figures, job, recorded):
     """What is recorded of :class:`~actcodec.synth.sky130.flow.Figures`; ``recorded``: the figures that
     ``baseline.json`` has of the same unit."""
-    kept = {name: getattr(figures, name) for name in ("area", "cells", "flops", "slack", "fmax", "recipe", "functions")}
-    return {**kept, "nangate45": {name: recorded[name] for name in ("area", "slack", "recipe")},
+    names = "area", "cells", "flops", "slack", "fmax", "recipe", "functions"
+    return {**{name: getattr(figures, name) for name in names},
+            "nangate45": {name: recorded[name] for name in ("area", "slack", "recipe")},
             "key": identity(key(job)), **records.stamp()}
 
 

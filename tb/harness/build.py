@@ -24,14 +24,15 @@ MAIN = cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp"
 LIBRARY = cocotb_tools.config.libs_dir / "libcocotbvpi_verilator.so"
 
 
-def verilated(design, seen=(), waves=False, mutants=False, arguments=()):
+def verilated(design, signals=(), waves=False, mutants=False, arguments=()):
     """A program that simulates a design, {module: Verilog}, with cocotb's main loop. From outside it shows the top's
-    ports and the signals ``seen``, and no others unless there are ``waves``: what can be seen is not optimised, and
-    takes long to compile. ``arguments`` are more of Verilator's."""
+    ports and ``signals``, and no others unless there are ``waves``: what can be seen is not optimised, and takes long
+    to compile. ``arguments`` are more of Verilator's."""
     if waves:  # which show what is in the parts only if all is one piece
         design = {"dut": "".join(design.values())}
     ports = re.search(r"^module dut\((.*?)\);", design["dut"], re.MULTILINE | re.DOTALL)[1]
-    control = "".join(f'public_flat_rw -module "dut" -var "{name}"\n' for name in (*re.findall(r"\w+", ports), *seen))
+    names = *re.findall(r"\w+", ports), *signals
+    control = "".join(f'public_flat_rw -module "dut" -var "{name}"\n' for name in names)
     # Most of a bench's time is Python's, then its build's: a compiler need not try hard, but where lanes or hundreds of
     # mutants run.
     level = build.FAST if len(design) > 1 or mutants else build.SLOW
@@ -60,7 +61,7 @@ def simulate(component, file, tests=None, without=(), inside=None, target="cells
 
     module = ".".join(Path(file).resolve().relative_to(ROOT).with_suffix("").parts)
     chosen, inside = select(component, module, tests, without), inside or {}
-    seen = tuple(name for names in inside.values() for name in names)
+    signals = tuple(name for names in inside.values() for name in names)
     simulator = os.environ.get("SIM", "verilator")
     waves = os.environ.get("WAVES", "") not in ("", "0")
     gates, mutants = os.environ.get("GATES", ""), os.environ.get("MUTANTS", "")
@@ -69,11 +70,11 @@ def simulate(component, file, tests=None, without=(), inside=None, target="cells
         from tb import netlist
 
         unit, place = netlist.place()
-        program = verilated({"dut": netlist.verilog(component, unit, place)}, seen, waves, bool(mutants),
+        program = verilated({"dut": netlist.verilog(component, unit, place)}, signals, waves, bool(mutants),
                             netlist.ARGUMENTS if gates else ())
         chosen = [one for one in chosen if one not in inside]
     elif simulator == "verilator":
-        program = verilated(elaboration.modules(component, "dut", target), seen, waves)
+        program = verilated(elaboration.modules(component, "dut", target), signals, waves)
     else:
         program = interpreted(elaboration.flat(component, "dut", target))
     seed = os.environ.get("SEED") or str(random.SystemRandom().randrange(2**31))

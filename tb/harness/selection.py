@@ -9,7 +9,7 @@ from cocotb.regression import TestGenerator
 PORTS = {"idle", "stall", "pause", "slow", "order"}  # parameters of cocotb tests that say how ports behave
 
 
-class Asked(Exception):
+class Selection(Exception):
     """A component and the cocotb tests to be run on it: what :func:`ask` ends a test of pytest's with."""
 
 
@@ -35,7 +35,7 @@ def select(component, module, tests=None, without=()):
             raise ValueError(f"{module} has no cocotb test {one}")
     chosen = [one for one in known if (tests is None or one in tests) and one not in without]
     if _asking:
-        raise Asked(component, chosen)
+        raise Selection(component, chosen)
     return chosen
 
 
@@ -47,8 +47,8 @@ def ask(item):
     _asking = True
     try:
         item.obj(**(item.callspec.params if hasattr(item, "callspec") else {}))
-    except Asked as asked:
-        return asked.args
+    except Selection as selection:
+        return selection.args
     finally:
         _asking = False
     return None
@@ -74,7 +74,7 @@ def unused(items):
         known = tests_of(file.obj)
         known += [one for module in {one.module for one in known} for one in tests_of(sys.modules[module])]
         try:
-            used = {one for asked in map(ask, its) if asked for one in asked[1]}
+            used = {one for selection in map(ask, its) if selection for one in selection[1]}
         except (Exception, pytest.fail.Exception):
             continue  # which shows when it is run
         for one in dict.fromkeys(known):
@@ -112,7 +112,7 @@ def elsewhere(items, share):
 def covering(tests, seed):
     """Of tests that differ in how ports pause, as few as give each port each of its patterns; the seed decides which
     patterns meet. All other tests."""
-    kept, groups = [], {}
+    cover, groups = [], {}
     for test in tests:
         ports = {name: value for name, value in test.kwargs.items() if name in PORTS}
         others = tuple((name, repr(value)) for name, value in test.kwargs.items() if name not in PORTS)
@@ -121,9 +121,9 @@ def covering(tests, seed):
         patterns = {name: list(dict.fromkeys(ports[name] for _, ports in group)) for name in group[0][1]}
         random = Random(seed)
         ways = [random.sample(values, len(values)) for values in patterns.values()]
-        wanted = {tuple(way[k % len(way)] for way in ways) for k in range(max(map(len, ways), default=1))}
-        kept += [test for test, ports in group if tuple(ports.values()) in wanted]
-    return kept
+        combinations = {tuple(way[k % len(way)] for way in ways) for k in range(max(map(len, ways), default=1))}
+        cover += [test for test, ports in group if tuple(ports.values()) in combinations]
+    return cover
 
 
 def regress(*values):

@@ -132,8 +132,8 @@ class Sum(wiring.Component):
     (4, "different after 4 cycles")])
 def test_what_a_contract_hides_is_what_it_says(tmp_path, monkeypatch, number, verdict):
     contract = miter.Contract(
-        "reg busy = 0; always @(posedge clk) busy <= ~rst & (start | busy & ~a_done);", kept={"number": "busy"},
-        broken=("busy & start",), seen={"total": "a_done"})
+        "reg busy = 0; always @(posedge clk) busy <= ~rst & (start | busy & ~a_done);", stable={"number": "busy"},
+        broken=("busy & start",), meaningful={"total": "a_done"})
     (tmp_path / "mutated.il").write_text(rtlil.convert(Sum(), name="sum"))
     assert prove("sum", tmp_path, 3).startswith("different"), "without the contract"
     monkeypatch.setitem(miter.CONTRACTS, "sum", contract)

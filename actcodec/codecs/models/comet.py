@@ -208,7 +208,7 @@ def l2_bound(values: NDArray[np.float64], error: float) -> float:
         fraction, exponent = math.frexp(s)
         return 128 * (exponent - 8) + math.floor(math.ldexp(fraction, 8)) - 128
 
-    def kept(s):
+    def within(s):
         q = np.floor(values / s + 0.5)
         return np.linalg.norm(np.where(q > prequantise.LARGEST, 0, values - q * s)) <= limit  # outliers lose nothing
 
@@ -219,7 +219,7 @@ def l2_bound(values: NDArray[np.float64], error: float) -> float:
         raise ValueError(f"l2 {error:g} needs an error bound below 2^-126 (1.18e-38)")
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if kept(step(middle)) else (low, middle)
+        low, high = (middle, high) if within(step(middle)) else (low, middle)
     return step(low) / 2
 
 
