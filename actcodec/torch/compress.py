@@ -254,17 +254,17 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
         if need not in entry.forms:
             tensor = entry.strided(tensor.detach(), entry.shape, entry.stride)
             entry.forms[need] = form = self._form(entry, need, tensor)
-            entry.row.encode_seconds += 0 if form.kept else form.seconds
+            entry.row.encode_seconds += 0 if form.uncompressed else form.seconds
             if need is None:
                 self._share(entry, form, tensor)
                 if self._measured and form.codec:
                     entry.row.error = relative_error(form.values(entry), tensor)
-            if form.kept and entry.kind in ruling.KINDS:
+            if form.uncompressed and entry.kind in ruling.KINDS:
                 self._left[f"of kind {'mask' if need else entry.kind} without a rule"] += 1
-            self._compressed |= not form.kept
+            self._compressed |= not form.uncompressed
             entry.row.update(entry)
-            entry.account.hold(any(form.kept for form in entry.forms.values()),
-                               sum(form.packed.held for form in entry.forms.values() if not form.kept))
+            entry.account.hold(any(form.uncompressed for form in entry.forms.values()),
+                               sum(form.packed.held for form in entry.forms.values() if not form.uncompressed))
         return need
 
     def _form(self, entry, need, tensor):
@@ -287,7 +287,7 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
         for need, form in list(entry.forms.items()):
             if isinstance(need, Bit) and serves(values, need):
                 entry.replace(need, None)
-            elif isinstance(need, Bit) and form.kept:
+            elif isinstance(need, Bit) and form.uncompressed:
                 entry.forms[need] = Form(tensor, self._bits, need, self._host)
                 entry.forms[need].users = form.users
 

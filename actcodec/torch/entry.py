@@ -34,14 +34,14 @@ class Form:
             self.packed = codec.encode(values.view(saved.shape_of(values.shape)))
         else:
             self.packed = need.encode(codec, tensor)
-        self.moved = host.take(self.packed) if host is not None and not self.kept else None
+        self.moved = host.take(self.packed) if host is not None and not self.uncompressed else None
         if self.moved is not None:  # only figures stay here
             self.packed = replace(self.packed, data=None,
                                   held=self.packed.held if self.moved.device.type == "cpu" else 0)
         self.seconds = time.perf_counter() - start
 
     @property
-    def kept(self) -> bool:
+    def uncompressed(self) -> bool:
         """Whether this is the tensor as it is."""
         return self.codec is None and self.need is None
 
@@ -67,7 +67,7 @@ class Form:
 
     def values(self, entry: Entry) -> torch.Tensor:
         """The tensor of an entry as backward passes will see it."""
-        if self.kept:
+        if self.uncompressed:
             return self.packed
         packed = self.packed if self.moved is None else self.moved.fetch()
         values = self.need.decode(self.codec, packed) if self.need else self.codec.decode(packed)
@@ -98,9 +98,9 @@ class Entry:
         """The tensor as one of its users saw it. Decoded values are cached until the last user has read them. Raises
         RuntimeError if a tensor that is kept as it is was changed in place."""
         form = self.forms.get(need) or self.forms.get(None)
-        if form is None or (need is SHAPE and not form.kept):
+        if form is None or (need is SHAPE and not form.uncompressed):
             return torch.empty_strided(shape, stride, dtype=self.dtype, device=self.device).zero_()
-        if form.kept:
+        if form.uncompressed:
             if form.packed._version != form.version:
                 raise RuntimeError(f"a tensor of shape {tuple(shape)} needed for gradient computation was changed in "
                                    f"place: it is at version {form.packed._version}, expected {form.version}")

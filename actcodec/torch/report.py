@@ -47,22 +47,22 @@ class Row:
 
     def update(self, entry: Any) -> None:
         """Updates the row from the forms of an :class:`~actcodec.torch.entry.Entry`."""
-        packed = [form.packed for form in entry.forms.values() if not form.kept]
-        left = self.nbytes if any(form.kept for form in entry.forms.values()) else 0
+        packed = [form.packed for form in entry.forms.values() if not form.uncompressed]
+        left = self.nbytes if any(form.uncompressed for form in entry.forms.values()) else 0
         self.payload = sum((one.payload for one in packed), left)
         self.side = sum(one.side for one in packed)
         self.held = sum((one.held for one in packed), left)
         values = entry.forms.get(None)
-        masks = [form for need, form in entry.forms.items() if need is not None and not form.kept]
+        masks = [form for need, form in entry.forms.items() if need is not None and not form.uncompressed]
         self.mask = "" if values is None else masks[0].mode if masks else values.mask
         if values is None and entry.kind not in OTHER and entry.kind != "index" and entry.forms:
             self.kind = "mask"
         elif entry.kind != "mask":
             self.kind = entry.kind
         main = values or (masks[0] if masks else None)
-        self.mode = NOTHING if not entry.forms else LEFT if main is None or main.kept else main.mode
-        self.table = main.table if main is not None and not main.kept else ""
-        if values is None or values.kept:
+        self.mode = NOTHING if not entry.forms else LEFT if main is None or main.uncompressed else main.mode
+        self.table = main.table if main is not None and not main.uncompressed else ""
+        if values is None or values.uncompressed:
             self.error = 0.0 if values else None
 
     @property

@@ -58,10 +58,10 @@ class Book(wiring.Component):
         # The first code of the length at hand; symbols so far. `over`: more than there can be.
         first, used, over = Signal(9, reset_less=True), Signal(9, reset_less=True), Signal(reset_less=True)
         number, end, sums = Signal(9), Signal(10), Signal(9)
-        chosen = 0
+        by_length = 0
         for one, count in zip(turn, self.counts, strict=False):
-            chosen = chosen | (count & one.replicate(8))
-        m.d.comb += [number.eq(Mux(turn[-1], 256 - first, chosen)), end.eq(first + number), sums.eq(used + number),
+            by_length = by_length | (count & one.replicate(8))
+        m.d.comb += [number.eq(Mux(turn[-1], 256 - first, by_length)), end.eq(first + number), sums.eq(used + number),
                      self.tables.eq(registers), self.bad.eq(over)]
         m.d.sync += [turn.eq(Cat(self.start, turn[:-1])), self.done.eq(turn[-1])]
         with m.If(self.start):

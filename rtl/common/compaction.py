@@ -87,5 +87,5 @@ def _wires(m, values):
 def _down(m, words, by, step):
     """One step of closing gaps: words that do not mean anything are zero, so that merging is an OR."""
     stay = [Mux(step[k], 0, words[k]) for k in range(WORDS)]
-    come = [Mux(step[k], words[k], 0) for k in range(by, WORDS)] + [0] * by
-    return _wires(m, [one | other for one, other in zip(stay, come, strict=True)])
+    arrivals = [Mux(step[k], words[k], 0) for k in range(by, WORDS)] + [0] * by
+    return _wires(m, [one | other for one, other in zip(stay, arrivals, strict=True)])

@@ -122,13 +122,13 @@ class Unpacker(wiring.Component):
             accepted.eq(self.i.valid & self.i.ready & ~self.discarding),
         ]
         m.d.sync += top.eq(within)
-        # A new word goes behind those that stay.
+        # A new word goes after those that stay.
         stay = Signal.like(stored)
         m.d.comb += stay.eq(stored - sum(j * passed[j] for j in range(1, most + 1)))
         for k in range(count):
-            come = [Mux(passed[j], words[k + j], 0) for j in range(1, min(most, count - 1 - k) + 1)]
+            arrivals = [Mux(passed[j], words[k + j], 0) for j in range(1, min(most, count - 1 - k) + 1)]
             with m.If(~passed[0] | (accepted & ((stored == k) | (stored == 0)))):
-                m.d.sync += words[k].eq(reduce(or_, come, Mux(
+                m.d.sync += words[k].eq(reduce(or_, arrivals, Mux(
                     accepted & (stay == k), self.i.p.data.as_value(), 0)))
 
         grown = Signal.like(known)

@@ -66,7 +66,7 @@ class Nibble(Coder):
         u = self._parts.wires([fold(self.i.p.data[k], straight) for k in range(LANES)], 8)
         largest = [Signal(8, reset_less=True, name=f"largest_{g}") for g in range(GROUPS)]
         width_codes = [Signal(2, reset_less=True, name=f"width_code_{g}") for g in range(GROUPS)]
-        chosen = [Signal(4, reset_less=True, name=f"chosen_{g}") for g in range(GROUPS)]
+        group_widths = [Signal(4, reset_less=True, name=f"group_width_{g}") for g in range(GROUPS)]
         unfit, some = Signal(reset_less=True), Signal(reset_less=True)
         fits = []
         for g in range(GROUPS):
@@ -74,7 +74,7 @@ class Nibble(Coder):
             fits.append(fit)
             with m.If(step):
                 m.d.sync += [largest[g].eq(u[4 * g] | u[4 * g + 1] | u[4 * g + 2] | u[4 * g + 3]),
-                             width_codes[g].eq(code), chosen[g].eq(width)]
+                             width_codes[g].eq(code), group_widths[g].eq(width)]
         with m.If(step):
             m.d.sync += [unfit.eq(~Cat(fits).all()), some.eq(Cat(largest).any())]
 
@@ -123,7 +123,7 @@ class Nibble(Coder):
         with m.If(step):
             m.d.sync += [
                 total.eq(Mux(first, Mux(decompress, down[:9], 9), total)
-                         + Mux(decompress, n, chosen[0] + chosen[1])),
+                         + Mux(decompress, n, group_widths[0] + group_widths[1])),
                 misfit.eq((misfit & ~first) | unfit),
                 any_.eq((any_ & ~first) | some),
                 codes.eq(Mux(decompress & phase[0], store[0][:32], Cat(codes[4:], *width_codes))),

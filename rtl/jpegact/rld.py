@@ -45,15 +45,15 @@ class Decoder(wiring.Component):
     idle : output
         No block is under way.
     slot, place, word, there, passes : output, output, input, input, output
-        The next word is wanted from slot (one-hot) and place (one-hot, 6 words a slot); it is there, or there is none;
-        the slot's last one has been taken.
+        The next word is requested from slot (one-hot) and place (one-hot, 6 words per slot); it is there, or there is
+        none; the slot's last one has been read.
     write, column, row, value : output
         A value, and its place, one-hot.
     early, ends, may : output, output, input
         The block is complete but for coefficient 63, which follows at once; or, unless that could be told (``may``), it
         is complete.
     own : output
-        What is written belongs to the block that was said to be complete.
+        What is written belongs to the block that ``early`` declared complete.
     stall : input
         Writing and the end have to wait.
     faults : output, :class:`Faults`
@@ -162,15 +162,15 @@ class Decoder(wiring.Component):
         run_ac, category_ac, size_ac, end_ac, bad_ac = huffman.decode_ac(m, head)
         m.d.comb += size.eq(Mux(idle, size_dc, size_ac))
         valid, final = Signal(), Signal(reset_less=True)
-        run, category, taken = (Signal(width, reset_less=True, name=name)
-                                for width, name in ((4, "run"), (4, "category"), (5, "taken")))
+        run, category, bit_count = (Signal(width, reset_less=True, name=name)
+                                    for width, name in ((4, "run"), (4, "category"), (5, "bit_count")))
         end, bad = Signal(reset_less=True), Signal(reset_less=True)
         m.d.comb += finishes.eq(step & (number == MOST - 1))
         with m.If(step):
             m.d.sync += [
                 run.eq(run_ac & (~idle).replicate(4)), category.eq(Mux(idle, category_dc, category_ac)),
-                taken.eq(Cat(*(Cat(size[k] for k in range(8) if k >> bit & 1).any() for bit in range(3)),
-                             *(Cat(size[8 + k] for k in range(4) if k >> bit & 1).any() for bit in range(2)))),
+                bit_count.eq(Cat(*(Cat(size[k] for k in range(8) if k >> bit & 1).any() for bit in range(3)),
+                                 *(Cat(size[8 + k] for k in range(4) if k >> bit & 1).any() for bit in range(2)))),
                 end.eq(end_ac & ~idle), bad.eq(Mux(idle, bad_dc, bad_ac)), final.eq(finishes),
             ]
         with m.If(advance):
@@ -184,7 +184,7 @@ class Decoder(wiring.Component):
         m.d.comb += [
             sum_.eq(where[:4] + run),
             at.eq(Cat(sum_[:4], where[4:] + sum_[4])),
-            cut.eq(~left[5:].any() & (left[:5] < taken)),
+            cut.eq(~left[5:].any() & (left[:5] < bit_count)),
             ended.eq(where[4:].all() & (where[:4] ^ run).all()),  # coefficient 63
             beyond.eq(where[4:].all() & (sum_[4] | (zrl & ~where[:4].any()))),
             good.eq(~cut & ~bad & ~beyond),
@@ -197,7 +197,7 @@ class Decoder(wiring.Component):
         with m.If(self.loads):
             m.d.sync += [where.eq(0), left.eq(Cat(Const(0, 3), self.length))]
         with m.Elif(valid & advance):
-            m.d.sync += [where.eq(at + 1), left.eq(left - taken)]
+            m.d.sync += [where.eq(at + 1), left.eq(left - bit_count)]
         with m.If(self.start | (advance & (finishes | stops))):
             m.d.sync += [idle.eq(1), known.eq(0), slot.eq(1), place.eq(1 << 2), low.eq(0), high.eq(1),
                          number.eq(0)]
@@ -212,10 +212,10 @@ class Decoder(wiring.Component):
         m.d.comb += own.eq(value[::-1] & mask)
         ready = Signal()
         writes, result = Signal(reset_less=True), Signal(8, reset_less=True)
-        last, told = Signal(reset_less=True), Signal(reset_less=True)
+        last, was_early = Signal(reset_less=True), Signal(reset_less=True)
         with m.If(advance):
             m.d.sync += [
-                ready.eq(valid), last.eq(complete), told.eq(complete & self.may),
+                ready.eq(valid), last.eq(complete), was_early.eq(complete & self.may),
                 writes.eq(good & ~zrl & ~end),
                 result.eq((own | ~(mask | (~negative).replicate(8))) + negative),
             ]
@@ -229,7 +229,7 @@ class Decoder(wiring.Component):
         with m.If(self.start):
             m.d.sync += ready.eq(0)
         m.d.comb += [self.write.eq(ready & writes), self.early.eq(valid & complete & self.may & advance),
-                     self.ends.eq(ready & last & ~told), self.own.eq(told), self.value.eq(result)]
+                     self.ends.eq(ready & last & ~was_early), self.own.eq(was_early), self.value.eq(result)]
         return m
 
 

@@ -115,9 +115,9 @@ class RunLength(wiring.Component):
         with m.If(entering):
             m.d.sync += [phase.eq(phase.rotate_left(1)), turn.eq(Mux(closes, turn.rotate_left(1), turn)),
                          slot.eq(Mux(closes, 1, slot.rotate_left(1)))]
-        # What goes out, likewise; what has gone of that block.
+        # What goes out, likewise; the rows of that block that have left, whose places are vacant.
         leaving, turn_out, leaves, free = Signal(8, init=1), Signal(n, init=1), Signal(), Signal()
-        gone = Signal(7)
+        vacant = Signal(7)
         done = Signal(n)  # the coder has a block that is to leave
         valid, final = Signal(), Signal(n, reset_less=True)
         m.d.comb += [
@@ -127,7 +127,7 @@ class RunLength(wiring.Component):
         with m.If(free):
             m.d.sync += valid.eq(leaves)
         with m.If(leaves):
-            m.d.sync += [leaving.eq(leaving.rotate_left(1)), gone.eq(Mux(leaving[7], 0, gone << 1 | 1)),
+            m.d.sync += [leaving.eq(leaving.rotate_left(1)), vacant.eq(Mux(leaving[7], 0, vacant << 1 | 1)),
                          turn_out.eq(Mux(leaving[7], turn_out.rotate_left(1), turn_out))]
 
         # Bytes of a block from this row on: those that come in, or those that go out.
@@ -163,7 +163,7 @@ class RunLength(wiring.Component):
                 coder.more.eq(more),
                 coder.done.eq(done[k]),
                 coder.mine.eq(mine),
-                coder.gone.eq(gone & mine.replicate(7)),
+                coder.vacant.eq(vacant & mine.replicate(7)),
                 coder.leaving.eq(leaving),
                 coder.leaves.eq(free & mine & done[k]),
                 coder.start.eq(self.start),
@@ -208,7 +208,7 @@ class RunLength(wiring.Component):
         m.d.sync += self.faults.as_value().eq(choose([(~self.start, self.faults.as_value() | _any(
             coder.faults.as_value() for coder in coders))]))
         with m.If(self.start):
-            m.d.sync += [phase.eq(1), turn.eq(1), leaving.eq(1), gone.eq(0), turn_out.eq(1), done.eq(0), valid.eq(0)]
+            m.d.sync += [phase.eq(1), turn.eq(1), leaving.eq(1), vacant.eq(0), turn_out.eq(1), done.eq(0), valid.eq(0)]
         return m
 
 

@@ -24,7 +24,7 @@ class Coder(wiring.Component):
 
     Lines and rows of all coders come over the same ports, to the one whose ``turn`` it is, and leave from the one that
     may say ``mine``; who counts them is :class:`~actcodec.rtl.jpegact.runlength.RunLength`. The next block comes in
-    while the one before leaves: what is written takes the place of what has ``gone``.
+    while the one before leaves: what is written takes the place of what has left (``vacant``).
 
     Throughput, latency: those of :class:`~actcodec.rtl.jpegact.rle.Encoder` and
     :class:`~actcodec.rtl.jpegact.rld.Decoder`. Buffering: 64 values and 54 bytes. Combinational paths: from all that
@@ -77,7 +77,7 @@ class Coder(wiring.Component):
     last: In(1)
     mine: In(1)
     done: In(1)
-    gone: In(7)
+    vacant: In(7)
     leaving: In(8)
     leaves: In(1)
     ends: Out(1)
@@ -110,7 +110,7 @@ class Coder(wiring.Component):
             encoder.free.eq(~self.done),
             # A word takes the place of one that has left; in the shared rows there is only the block whose turn it is.
             encoder.may.eq((~self.done & (self.mine | (encoder.line_of < SLOTS)))
-                           | choose((encoder.line_of == r, self.gone[r]) for r in range(SLOTS))),
+                           | choose((encoder.line_of == r, self.vacant[r]) for r in range(SLOTS))),
             self.word.eq(encoder.word),
             self.into_word.eq(encoder.word_of),
         ]
@@ -135,7 +135,7 @@ class Coder(wiring.Component):
             decoder.word.eq(store.word_out),
             # Behind a block's last row, anything will do.
             decoder.there.eq((decoder.slot & full & ~fresh).any() | decoder.idle | ~(receiving & self.more)),
-            decoder.stall.eq((decoder.write & ~decoder.own & self.done & ~(decoder.column[:7] & self.gone).any())
+            decoder.stall.eq((decoder.write & ~decoder.own & self.done & ~(decoder.column[:7] & self.vacant).any())
                              | (decoder.ends & (self.done | (receiving & decoder.idle)))),
             decoder.may.eq(~self.done & ~receiving),
             self.faults.eq(decoder.faults),

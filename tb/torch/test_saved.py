@@ -204,8 +204,8 @@ def test_a_graph_without_a_backward_pass_is_given_back(name):
 def test_a_tensor_is_decoded_once_and_not_kept(monkeypatch):
     decoded = []
     values = Form.values
-    monkeypatch.setattr(Form, "values", lambda form, entry: (None if form.kept else decoded.append(entry.row.layer))
-                        or values(form, entry))
+    monkeypatch.setattr(Form, "values", lambda form, entry: (
+        None if form.uncompressed else decoded.append(entry.row.layer)) or values(form, entry))
     model = small()
     compress = at.Compress(model, "jpeg-act", min_values=1, error_every=0)
     x, y = pictures()

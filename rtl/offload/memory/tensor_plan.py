@@ -156,13 +156,13 @@ class TensorPlan(wiring.Component):
         end = product[: self.address_width]
         blocks, large = Signal(BLOCKS), Signal()
         rest, quotient = Signal(range(2 * self.cdus)), Signal(BLOCKS - 2)  # over what is left of the groups
-        brought, fits, missing = Signal(range(2 * self.cdus)), Signal(), Signal(2)
+        partial, fits, missing = Signal(range(2 * self.cdus)), Signal(), Signal(2)
         m.d.comb += [
             total.eq(product[DIGITS:] + Mux(product[0], factor, 0)),
             self.blocks.eq(blocks),
             missing.eq(-blocks),  # of the last group
-            brought.eq(Cat(quotient[-1], rest)),
-            fits.eq(brought >= self.cdus),
+            partial.eq(Cat(quotient[-1], rest)),
+            fits.eq(partial >= self.cdus),
         ]
         # Groups, the last one among them, which may not be whole. Blocks stand long before they are asked for.
         groups = digitwise(m, blocks[2:], missing != 0, BLOCKS // 2 - 1)
@@ -202,7 +202,7 @@ class TensorPlan(wiring.Component):
                         m.d.sync += [quotient.eq(groups), rest.eq(0),
                                      large.eq(large | (blocks[2:].all() & (missing != 0)))]
                     with m.Elif(step != 0):
-                        m.d.sync += [rest.eq(Mux(fits, brought - self.cdus, brought)),
+                        m.d.sync += [rest.eq(Mux(fits, partial - self.cdus, partial)),
                                      quotient.eq(Cat(fits, quotient))]
                 with m.If(step == DIGITS - 1):
                     m.next = "blocks"
