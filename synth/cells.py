@@ -34,8 +34,8 @@ def _function(text):
 
 
 def _attribute(text, name):
-    found = re.search(rf'^\s*{name}\s*:\s*"?([^";]*)"?\s*;', text, re.MULTILINE)
-    return found and found[1].strip()
+    match = re.search(rf'^\s*{name}\s*:\s*"?([^";]*)"?\s*;', text, re.MULTILINE)
+    return match and match[1].strip()
 
 
 def _cell(name, text):
@@ -73,8 +73,8 @@ def cells(library):
     """{name: :class:`Cell`} of a Liberty file, and of memories. Cells that no netlist here may have are left out:
     latches, three-state drivers, and flip-flops with an asynchronous reset."""
     _, *parts = re.split(r"^\s*cell \((\w+)\)", library.read_text(), flags=re.MULTILINE)
-    found = (_cell(name, text) for name, text in zip(parts[::2], parts[1::2], strict=True))
-    return _Cells({cell.name: cell for cell in found if cell})
+    every = (_cell(name, text) for name, text in zip(parts[::2], parts[1::2], strict=True))
+    return _Cells({cell.name: cell for cell in every if cell})
 
 
 def _model(cell):

@@ -1,4 +1,4 @@
-"""What the second output of flip-flops saves: inverters behind them, and in front.
+"""What the second output of flip-flops saves: inverters at their outputs and inputs.
 
 ABC sees no flip-flops, hence not that the complement of each comes for nothing, nor that one may as well keep the
 complement of what the RTL says.
@@ -31,7 +31,7 @@ class _Netlist:
         return pins
 
     def bypass(self, inverter, bit):
-        """Whoever reads the inverter reads ``bit`` instead."""
+        """All readers of the inverter read ``bit`` instead."""
         old, = self.remove(inverter)["ZN"]
         loads = self.readers.pop(old, [])
         for name, pin in loads:

@@ -131,9 +131,9 @@ def _circuits(name, rtl, generic, netlist, library):
               if content["direction"] == "input" and port != "clk" for k in range(len(content["bits"]))}
     registers = {}
 
-    def state(found):
+    def state(place):
         """The wire of a register."""
-        return registers.setdefault(found[0], f"s{len(registers)}")
+        return registers.setdefault(place[0], f"s{len(registers)}")
 
     before, after, compared = _Circuit(None), _Circuit(None), {}
 
@@ -161,19 +161,19 @@ def _circuits(name, rtl, generic, netlist, library):
     for cell in rtl["cells"].values():
         if cell["type"] == "$_DFF_P_":
             q, d = cell["connections"]["Q"][0], cell["connections"]["D"][0]
-            found = states.find(names.get(q, []))
-            if found is None:  # nobody needs it, or else a proof fails
+            place = states.find(names.get(q, []))
+            if place is None:  # nobody needs it, or else a proof fails
                 continue
-            if found[0] in ("0", "1"):
-                before.known[q] = f"c{found[0]}"
-                compare(before.wire(d), f"c{found[0]}")
+            if place[0] in ("0", "1"):
+                before.known[q] = f"c{place[0]}"
+                compare(before.wire(d), f"c{place[0]}")
                 continue
-            if found[1]:
-                before.table(before.wire(q), [state(found)], "~A", ("A",))
+            if place[1]:
+                before.table(before.wire(q), [state(place)], "~A", ("A",))
                 before.table(f"n{q}", [before.wire(d)], "~A", ("A",))
             else:
-                before.known[q] = state(found)
-            coming.setdefault(found[0], []).append(f"n{q}" if found[1] else d)
+                before.known[q] = state(place)
+            coming.setdefault(place[0], []).append(f"n{q}" if place[1] else d)
     known = cells(library)
     _logic(before, rtl, _generic)
     _logic(after, netlist, lambda kind: ((), {}) if known[kind].kind != "logic" else
@@ -192,22 +192,22 @@ def _circuits(name, rtl, generic, netlist, library):
             continue
         pins = {pin: bits[0] for pin, bits in cell["connections"].items() if bits}
         q, complement = pins.get("Q"), pins.get("QN")
-        found = states.find(names.get(q, []))
-        if found is None and complement is not None and (found := states.find(names.get(complement, []))):
-            found = found[0], not found[1]
-        if found is None or found[0] not in coming:
+        place = states.find(names.get(q, []))
+        if place is None and complement is not None and (place := states.find(names.get(complement, []))):
+            place = place[0], not place[1]
+        if place is None or place[0] not in coming:
             raise SynthesisError(f"{name}: the flip-flop {names.get(q) or key} of the netlist is none of the RTL's")
-        for bit, inverted in ((q, found[1]), (complement, not found[1])):
+        for bit, inverted in ((q, place[1]), (complement, not place[1])):
             if bit is not None:
-                after.table(after.wire(bit), [state(found)], "~A" if inverted else "A", ("A",))
+                after.table(after.wire(bit), [state(place)], "~A" if inverted else "A", ("A",))
         following = f"f_{key}"
-        data = "~D" if found[1] else "D"
+        data = "~D" if place[1] else "D"
         if pins["CK"] == clock:
             after.table(following, [after.wire(pins["D"])], data, ("D",))
         else:
-            after.table(following, [after.wire(pins["D"]), after.wire(enables[pins["CK"]]), state(found)],
+            after.table(following, [after.wire(pins["D"]), after.wire(enables[pins["CK"]]), state(place)],
                         f"({data} & E) | (Q & ~E)", ("D", "E", "Q"))
-        for bit in coming[found[0]]:
+        for bit in coming[place[0]]:
             compare(bit, following)
     for key, cell in macros.items():
         for pin, bit in cell["connections"].items():
@@ -235,9 +235,9 @@ def prove(name, folder, limit=LIMIT, build=BUILD, library=None):
     SynthesisError
         If they differ.
     """
-    kept = folder / f"proof-{fingerprint([*CHECKER, folder / 'net.json'], limit)}.json"
-    if kept.exists():
-        return Proof(**json.loads(kept.read_text()))
+    memo = folder / f"proof-{fingerprint([*CHECKER, folder / 'net.json'], limit)}.json"
+    if memo.exists():
+        return Proof(**json.loads(memo.read_text()))
     start = monotonic()
     commands = (folder / "generic.ys").read_text().splitlines()
     end = next(k for k, command in enumerate(commands) if command.startswith("dfflegalize"))
@@ -256,5 +256,5 @@ def prove(name, folder, limit=LIMIT, build=BUILD, library=None):
     if "NOT EQUIVALENT" in done.stdout or done.returncode:
         raise SynthesisError(f"{name}: its netlist is not what the RTL says (log: {folder / 'cec.log'})")
     proof = Proof("are equivalent" in done.stdout, len(outputs), round(monotonic() - start, 1))
-    kept.write_text(json.dumps(asdict(proof)))
+    memo.write_text(json.dumps(asdict(proof)))
     return proof

@@ -1,5 +1,5 @@
-"""High fan-out that ABC cannot see, in front of flip-flops and on gated clocks, or turns into chains of buffers, behind
-flip-flops."""
+"""High fan-out that ABC does not see, at the inputs of flip-flops and on gated clocks, or that it turns into chains of
+buffers, at their outputs."""
 
 __all__ = ["CLOCKED", "COPIES", "LOADS", "PINS", "buffer", "duplicate", "gate"]
 
@@ -40,7 +40,7 @@ def duplicate(module):
     names = {bit: f"{name}[{index}]" if len(net["bits"]) > 1 else name
              for name, net in reversed(nets.items()) for index, bit in enumerate(net["bits"])}
     flops = [(name, cell) for name, cell in cells.items() if cell["type"].startswith("DFF")]
-    most, made = LOADS if len(flops) < MANY else LOADS_OF_MANY, 0
+    most, count = LOADS if len(flops) < MANY else LOADS_OF_MANY, 0
     for name, cell in flops:
         if not cell["connections"].get("Q"):
             continue
@@ -54,14 +54,14 @@ def duplicate(module):
             nets[f"{names[bit]}${copy}"] = {"hide_name": 0, "bits": [fresh], "attributes": {}}
             for _, bits, index in group:
                 bits[index] = fresh
-            fresh, made = fresh + 1, made + 1
-    return made
+            fresh, count = fresh + 1, count + 1
+    return count
 
 
 def gate(module):
-    """Gives each clock gate at most :data:`CLOCKED` flip-flops, by copies; returns how many were made."""
+    """Gives each clock gate at most :data:`CLOCKED` flip-flops, by copies; returns their number."""
     cells, nets = module["cells"], module["netnames"]
-    readers, fresh, made = _readers(module), _fresh(module), 0
+    readers, fresh, count = _readers(module), _fresh(module), 0
     for name, cell in [(name, cell) for name, cell in cells.items() if cell["type"].startswith("CLKGATE")]:
         loads = readers.get(cell["connections"]["GCK"][0], [])
         for copy, group in enumerate(_groups(loads, -(-len(loads) // CLOCKED))[1:], 1):
@@ -70,14 +70,14 @@ def gate(module):
             nets[f"{name}${copy}$clock"] = {"hide_name": 1, "bits": [fresh], "attributes": {}}
             for _, bits, index in group:
                 bits[index] = fresh
-            fresh, made = fresh + 1, made + 1
-    return made
+            fresh, count = fresh + 1, count + 1
+    return count
 
 
 def buffer(module):
     """Puts buffers in front of flip-flops of which many keep the same bit, and of clock gates with the same enable;
-    returns how many were made."""
-    readers, fresh, made = _readers(module), _fresh(module), 0
+    returns their number."""
+    readers, fresh, count = _readers(module), _fresh(module), 0
     for bit, loads in readers.items():
         pins = [(cell, bits, index) for cell, bits, index in loads
                 if cell["type"].startswith(("DFF", "CLKGATE")) and bits is not cell["connections"]["CK"]]
@@ -90,5 +90,5 @@ def buffer(module):
                 "port_directions": {"A": "input", "Z": "output"}, "connections": {"A": [bit], "Z": [fresh]}}
             for _, bits, index in group:
                 bits[index] = fresh
-            fresh, made = fresh + 1, made + 1
-    return made
+            fresh, count = fresh + 1, count + 1
+    return count

@@ -123,7 +123,7 @@ def prepare(name, library, folder, parts, apart=()):
         "opt -fast -full",
         *(["techmap -map memories.v", f"select -assert-count {len(macros)} t:RAM_*"] if macros else ()),
         "memory_map", "opt -full", "setattr -unset init w:*", "techmap", "opt -fast",
-        # What nobody cares about is zero from here on, and a flip-flop that only keeps such is none.
+        # Undefined bits are zero from here on, and a flip-flop of nothing else goes.
         "setundef -zero", "opt -fast -full",
         "check -assert -nolatches",
         f"dfflegalize -cell $_DFF_P_ x -cell $_DFFE_PP_ x -mince {GATED}", "opt_clean",
@@ -207,8 +207,8 @@ def finish(name, library, folder, recipe, parts, arrival):
     path.write_text(json.dumps(design))
     inner = [module for module, content in modules.items() if module != name and len(content["cells"]) > SMALL]
     with ThreadPoolExecutor() as pool:
-        made = pool.map(lambda module: flat(name, library, folder, recipe, f"{recipe}-{module}", module, {}), inner)
-        design["modules"].update(zip(inner, made, strict=True))
+        mapped = pool.map(lambda module: flat(name, library, folder, recipe, f"{recipe}-{module}", module, {}), inner)
+        design["modules"].update(zip(inner, mapped, strict=True))
     path.write_text(json.dumps(design))
     flat(name, library, folder, recipe, recipe, name, parts, arrival)
 
@@ -261,9 +261,9 @@ def best(figures):
 def search(attempt):
     """The best recipe; ``attempt`` gives the figures of each."""
     first, *others = RECIPES
-    tried = [attempt(first)]
-    large = tried[0].cells > LARGE
-    return best(tried + [attempt(kind) for kind in others if kind in FOR_LARGE or not large])
+    attempts = [attempt(first)]
+    large = attempts[0].cells > LARGE
+    return best(attempts + [attempt(kind) for kind in others if kind in FOR_LARGE or not large])
 
 
 def synthesise(name, text, build=BUILD, recipe=None, parts=None, arrival=timing.ARRIVAL, apart=()):
@@ -300,7 +300,7 @@ def synthesise(name, text, build=BUILD, recipe=None, parts=None, arrival=timing.
     def attempt(recipe):
         cover(name, library, folder, recipe)
         finish(name, library, folder, recipe, {part: place for part, (_, place, _) in parts.items()}, arrival)
-        return measure(name, library, folder, recipe, {part: made[:2] for part, made in parts.items()}, arrival)
+        return measure(name, library, folder, recipe, {part: result[:2] for part, result in parts.items()}, arrival)
 
     figures = attempt(recipe) if recipe else search(attempt)
     for kind in ("v", "json"):

@@ -74,8 +74,8 @@ class Neighbours(wiring.Component):
     def __init__(self, name, text):
         self.name = name
         body = re.search(rf"^module \\{name}\n(.*?)^end$", text, re.MULTILINE | re.DOTALL)[1]
-        found = re.findall(r"^  wire (?:width (\d+) )?(?:\w+ )*?(input|output) \d+ +\\(\S+)$", body, re.MULTILINE)
-        self.ports = [(direction, port, int(width or 1)) for width, direction, port in found]
+        wires = re.findall(r"^  wire (?:width (\d+) )?(?:\w+ )*?(input|output) \d+ +\\(\S+)$", body, re.MULTILINE)
+        self.ports = [(direction, port, int(width or 1)) for width, direction, port in wires]
         super().__init__()
 
     def elaborate(self, platform):
@@ -88,9 +88,9 @@ class Neighbours(wiring.Component):
         (drivers, before), (loads, after) = sides["input"], sides["output"]
 
         shift = Signal(len(before), reset_less=True)
-        held, chain = (Signal(len(after), reset_less=True) for _ in range(2))
+        sample, chain = (Signal(len(after), reset_less=True) for _ in range(2))
         m.d.comb += [before.eq(shift), self.o.eq(chain[-1])]
-        m.d.sync += [shift.eq(Cat(self.i, shift)), held.eq(after), chain.eq(held ^ (chain << 1))]
+        m.d.sync += [shift.eq(Cat(self.i, shift)), sample.eq(after), chain.eq(sample ^ (chain << 1))]
         clock = [("i", "clk", ClockSignal())] if ("input", "clk", 1) in self.ports else []
         m.submodules.unit = Instance(self.name, *clock, *(("i", *pair) for pair in drivers.items()),
                                      *(("o", *pair) for pair in loads.items()))
@@ -186,14 +186,14 @@ def placed(names):
     return [job for job in jobs(names, fits, "lut") if fits(job.unit, job.parameters)]
 
 
-def record(found, keys, path=RECORD):
+def record(fits, keys, path=RECORD):
     """Records {label: :class:`Fit`} and {label: key} in a file, each unit on a line of its own; what it has of others
     stays."""
-    kept = json.loads(path.read_text()) if path.exists() else {}
-    for label, one in found.items():
-        kept[label] = {name: value for name, value in asdict(one).items() if name != "seconds"}
-        kept[label] |= {"key": keys[label], **records.stamp()}
-    lines = [f" {json.dumps(label)}: {json.dumps(one)}" for label, one in kept.items()]
+    entries = json.loads(path.read_text()) if path.exists() else {}
+    for label, one in fits.items():
+        entries[label] = {name: value for name, value in asdict(one).items() if name != "seconds"}
+        entries[label] |= {"key": keys[label], **records.stamp()}
+    lines = [f" {json.dumps(label)}: {json.dumps(one)}" for label, one in entries.items()]
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
@@ -226,17 +226,17 @@ def command(units, threads, renew):
     table = Table("unit", box=box.SIMPLE, show_edge=False, padding=(0, 1, 0, 0))
     for column in ("LUTs", "flip-flops", "multipliers", "block RAMs", "MHz", "s"):
         table.add_column(column, justify="right", no_wrap=True)
-    errors, found = [], {}
+    errors, fits = [], {}
     for job in work:
         try:
             result, _ = runs[job.label].result()
         except SynthesisError as error:
             errors.append(error)
         else:
-            found[job.label] = result
+            fits[job.label] = result
             table.add_row(job.label, *(f"{value:,.0f}" for value in asdict(result).values()))
     if renew:
-        record(found, {job.label: key(job.name, job.text, job.texts) for job in work})
+        record(fits, {job.label: key(job.name, job.text, job.texts) for job in work})
     console.print(table)
     console.print(NOTE, style="dim", highlight=False)
     console.print(f"{len(work) - len(errors)} placed in {monotonic() - start:.0f} s")

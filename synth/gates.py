@@ -64,9 +64,9 @@ def run(name, folder):
     SynthesisError
         If a test fails, or if the bench has none for this netlist.
     """
-    kept = folder / f"gates-{fingerprint([folder / 'net.v', *_judges()], name)}.json"
-    if kept.exists():
-        return Run(**json.loads(kept.read_text())), True
+    memo = folder / f"gates-{fingerprint([folder / 'net.v', *_judges()], name)}.json"
+    if memo.exists():
+        return Run(**json.loads(memo.read_text())), True
     start = monotonic()
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist",
@@ -79,7 +79,7 @@ def run(name, folder):
         reasons = re.findall(r"^E\s+(.*)", done.stdout, re.MULTILINE)[:3] or ["no test fits"]
         raise SynthesisError(f"{name}: its netlist fails its bench: {'; '.join(reasons)} (log: {folder / 'gates.log'})")
     result = Run(count, round(monotonic() - start, 1))
-    kept.write_text(json.dumps(asdict(result)))
+    memo.write_text(json.dumps(asdict(result)))
     return result, False
 
 
@@ -128,8 +128,8 @@ def command(units, threads, renew, placed):
         raise click.UsageError("what is placed is recorded by place --renew")
     start, console = monotonic(), Console()
     with progress(console) as bars, ThreadPoolExecutor(threads) as pool:
-        asked = [parameters for _, _, parameters in catalogue.orders(set(units) - set(UNITS)).values()]
-        work = catalogue.jobs(units or UNITS, lambda unit, parameters: parameters in (unit.synth, *asked)
+        variants = [parameters for _, _, parameters in catalogue.orders(set(units) - set(UNITS)).values()]
+        work = catalogue.jobs(units or UNITS, lambda unit, parameters: parameters in (unit.synth, *variants)
                               or unit.name in REPLAYED)
         mapping = Mapping(console, bars, work)
         recipes = baseline.recipes(baseline.read())
@@ -145,8 +145,8 @@ def command(units, threads, renew, placed):
     table.add_column("unit", no_wrap=True)
     for column in ("cells", "compared", "s", "", "proof", "functions", "s"):
         table.add_column(column, justify="right", no_wrap=True)
-    for job, made, result in zip(work, mapped, results, strict=True):
-        table.add_row(job.label, "-" if isinstance(made, Exception) else f"{made[0].cells:,}",
+    for job, outcome, result in zip(work, mapped, results, strict=True):
+        table.add_row(job.label, "-" if isinstance(outcome, Exception) else f"{outcome[0].cells:,}",
                       *(["-", "-", "[red]failed[/]"] if isinstance(result, Exception) else result[0]))
     console.print(table)
     errors = [result for result in results if isinstance(result, Exception)]

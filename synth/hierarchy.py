@@ -35,19 +35,19 @@ def signals(module):
     return {name: names[bit] for name, cell in module["cells"].items() for bit in _output(cell)[::-1] if bit in names}
 
 
-def constants(module, parts=None, given=()):
-    """The ports, and the pins of cells as CELL/PIN, that a constant drives, as it does the bits ``given``; also one
+def constants(module, parts=None, tied=()):
+    """The ports, and the pins of cells as CELL/PIN, that a constant drives, as it does the bits ``tied``; also one
     that comes out of, goes into, or lies inside of, a module of ``parts``, {type: module}."""
-    bits, inner = {"0", "1", *given}, set()
+    bits, inner = {"0", "1", *tied}, set()
     for cell in module["cells"].values():
         if cell["type"].startswith("LOGIC"):
             bits |= set(_output(cell))
     for name, cell in module["cells"].items():
         if cell["type"] in (parts or {}):
             part, pins = parts[cell["type"]], cell["connections"].items()
-            inside = constants(part, given={bit for port, driven in pins if part["ports"][port]["direction"] == "input"
-                                            for bit, outer in zip(part["ports"][port]["bits"], driven, strict=True)
-                                            if outer in bits})
+            inside = constants(part, tied={bit for port, driven in pins if part["ports"][port]["direction"] == "input"
+                                           for bit, outer in zip(part["ports"][port]["bits"], driven, strict=True)
+                                           if outer in bits})
             inner |= {f"{name}/{pin}" for pin in inside if "/" in pin}
             bits |= {bit for port, driven in pins for index, bit in enumerate(driven)
                      if (f"{port}[{index}]" if len(driven) > 1 else port) in inside}

@@ -53,7 +53,8 @@ def liberty(build=BUILD):
 
 
 def write(path, content):
-    """Writes a file whose name says all of its content, unless it is there, whoever else does so; returns its path."""
+    """Writes a file whose name determines its content, unless it exists; other processes may do the same. Returns its
+    path."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
@@ -65,23 +66,23 @@ def write(path, content):
 @lru_cache
 def areas(library):
     """The area in um2 of every cell of a Liberty file, by name."""
-    found = re.findall(r"^\s*cell \((\w+)\) \{.*?^\s*area\s*:\s*([\d.]+);", library.read_text(),
+    pairs = re.findall(r"^\s*cell \((\w+)\) \{.*?^\s*area\s*:\s*([\d.]+);", library.read_text(),
                        re.MULTILINE | re.DOTALL)
-    return {name: float(area) for name, area in found}
+    return {name: float(area) for name, area in pairs}
 
 
 @lru_cache
 def limits(library):
     """{CELL/PIN: the fF that this output may drive} of a Liberty file."""
-    found = {}
+    limits = {}
     _, *cells = re.split(r"^\s*cell \((\w+)\)", library.read_text(), flags=re.MULTILINE)
     for cell, text in zip(cells[::2], cells[1::2], strict=True):
         _, *pins = re.split(r"^\s*pin \((\w+)\)", text, flags=re.MULTILINE)
         for pin, body in zip(pins[::2], pins[1::2], strict=True):
             limit = re.search(r"^\s*max_capacitance\s*:\s*([\d.]+)", body, re.MULTILINE)
             if limit:
-                found[f"{cell}/{pin}"] = float(limit[1])
-    return found
+                limits[f"{cell}/{pin}"] = float(limit[1])
+    return limits
 
 
 def yosys_abc():

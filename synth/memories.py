@@ -1,8 +1,8 @@
 """Memories that a chip has as macros: cells in the netlist, and what each tool has to know of them.
 
 A memory of at least :data:`SMALLEST` bits has a port to write and one to read, both on the clock, and becomes a cell
-``RAM_<words>X<bits>``. Its name says all that there is to know, so whoever meets one makes its model from that. Its
-area, reported beside that of cells, is an estimate from the macros that come with the library (:func:`macros`). These
+``RAM_<words>X<bits>``. Its name has all of its parameters, so that each tool's model is made from it. Its area,
+reported beside that of cells, is an estimate from the macros that come with the library (:func:`macros`). These
 have one port, for which they would have to be as large at least. Its timing is an assumption: :data:`SETUP` of all
 inputs, :data:`ACCESS` from the clock to the outputs; those macros are faster.
 """
@@ -30,7 +30,7 @@ def large(text):
 
 def kinds(text):
     """The kinds of macros that a netlist names, in order."""
-    return sorted({found[0] for found in KIND.finditer(text)})
+    return sorted({match[0] for match in KIND.finditer(text)})
 
 
 def _size(kind):
@@ -39,18 +39,18 @@ def _size(kind):
 
 def bits(kind):
     """How many a cell of this kind keeps; 0 if it is no memory."""
-    found = KIND.fullmatch(kind)
-    return int(found[1]) * int(found[2]) if found else 0
+    match = KIND.fullmatch(kind)
+    return int(match[1]) * int(match[2]) if match else 0
 
 
 @cache
 def macros():
     """{(words, bits): um2} of the ``fakeram45`` macros that come with the library."""
-    found = {}
+    areas = {}
     for path in sorted(libraries().glob("fakeram45_*.lib")):
         size = re.fullmatch(r"fakeram45_(\d+)x(\d+)", path.stem)
-        found[int(size[1]), int(size[2])] = float(re.search(r"^\s*area\s*:\s*([\d.]+)", path.read_text(), re.M)[1])
-    return found
+        areas[int(size[1]), int(size[2])] = float(re.search(r"^\s*area\s*:\s*([\d.]+)", path.read_text(), re.M)[1])
+    return areas
 
 
 def area(kind):
@@ -81,7 +81,7 @@ def pins(kind):
             "RA": [f"RA{k}" for k in addresses], "WD": [f"WD{k}" for k in data], "RD": [f"RD{k}" for k in data]}
 
 
-# Initial contents are dropped: whoever reads what was never written must not care.
+# Initial contents are dropped: nothing may depend on a word that was never written.
 MAP = """(* techmap_celltype = "$mem_v2" *)
 module map_{kind}(RD_CLK, RD_EN, RD_ARST, RD_SRST, RD_ADDR, RD_DATA, WR_CLK, WR_EN, WR_ADDR, WR_DATA);
   parameter MEMID = "", INIT = 0, SIZE = 0, OFFSET = 0, ABITS = 0, WIDTH = 0, RD_PORTS = 0, RD_CLK_ENABLE = 0,

@@ -31,28 +31,28 @@ def reached(module):
                     driver[bit] = name
                 elif pin != "CK":
                     readers.setdefault(bit, []).append(name)
-    kept = {name for name in cells if own(name)}
+    chosen = {name for name in cells if own(name)}
 
     def bits(names, way):
         return {bit for name in names for pin, bits in cells[name]["connections"].items() for bit in bits
                 if cells[name]["port_directions"][pin] == way and pin != "CK"}
 
     def walk(front, way, beyond):
-        seen = set()
+        reach = set()
         while front:
-            new = {name for bit in front for name in beyond(bit)} - seen - kept
-            seen |= new
+            new = {name for bit in front for name in beyond(bit)} - reach - chosen
+            reach |= new
             front = bits((name for name in new if not _ends(cells[name])), way)
-        return seen
+        return reach
 
     ports = {way: {bit for port in module["ports"].values() if port["direction"] == way for bit in port["bits"]}
              for way in ("input", "output")}
-    behind = walk(bits(kept, "output") | ports["input"], "output", lambda bit: readers.get(bit, ()))
-    before = walk(bits(kept, "input") | ports["output"], "input", lambda bit: [driver[bit]] if bit in driver else ())
-    kept |= behind | before
-    kept |= {name for bit in bits(kept, "output") for name in readers.get(bit, ())}
-    kept |= {driver[bit] for name in kept for bit in cells[name]["connections"].get("CK", ()) if bit in driver}
-    return {**module, "cells": {name: cell for name, cell in cells.items() if name in kept}}
+    behind = walk(bits(chosen, "output") | ports["input"], "output", lambda bit: readers.get(bit, ()))
+    before = walk(bits(chosen, "input") | ports["output"], "input", lambda bit: [driver[bit]] if bit in driver else ())
+    chosen |= behind | before
+    chosen |= {name for bit in bits(chosen, "output") for name in readers.get(bit, ())}
+    chosen |= {driver[bit] for name in chosen for bit in cells[name]["connections"].get("CK", ()) if bit in driver}
+    return {**module, "cells": {name: cell for name, cell in cells.items() if name in chosen}}
 
 
 @dataclass
@@ -141,7 +141,7 @@ class Netlist:
             self.connect(cell, pin, bit)
 
     def buffer(self, kind, bit):
-        """Adds a buffer that reads a net; returns (cell, the net behind it)."""
+        """Adds a buffer that reads a net; returns (cell, the net that it drives)."""
         behind, name = self.fresh, f"$placed${self.fresh}"
         self.fresh += 1
         self.module["cells"][name] = {"hide_name": 1, "type": kind, "parameters": {}, "attributes": {},
@@ -155,10 +155,10 @@ class Netlist:
         return len(self.names) - 1, behind
 
     def remove(self, cells):
-        """Takes cells away that nobody reads. Returns for each that is left which number it had."""
-        gone = set(cells)
-        left = [cell for cell in range(len(self.names)) if cell not in gone]
-        for cell in gone:
+        """Removes cells without readers. Returns the former number of each that remains."""
+        unread = set(cells)
+        left = [cell for cell in range(len(self.names)) if cell not in unread]
+        for cell in unread:
             del self.module["cells"][self.names[cell]]
         for what in ("names", "kinds", "pins", "outputs"):
             values = getattr(self, what)

@@ -88,7 +88,7 @@ def _energies(library):
     Energy of a flip-flop: [D, Q], of both edges of CK in that state. Of a clock gate: energy while it is off, and
     (loads, energies) of the pulse while it is on. Edges are as steep as the tables have them: the clock is ideal.
     """
-    found = {}
+    costs = {}
     _, *parts = re.split(r"^\s*cell \((\w+)\)", library.read_text(), flags=re.MULTILINE)
     for name, text in zip(parts[::2], parts[1::2], strict=True):
         cell = cells(library).get(name)
@@ -122,8 +122,8 @@ def _energies(library):
                                 for q in (0, 1)] for d in (0, 1)])
         else:
             continue
-        found[name] = capacitance, leakage, energy
-    return found
+        costs[name] = capacitance, leakage, energy
+    return costs
 
 
 def _report(netlist, activity, library, folder):
@@ -169,14 +169,14 @@ def measure(job, folder, build=BUILD):
     if job.parts:  # an accelerator, which is the sum of its units
         return results
     sources = [Path(__file__).parent / name for name in ("power.py", "replay.py", "traffic.py", "cells.py")]
-    kept = folder / f"power-{fingerprint([folder / 'net.v', *sources])}.json"
-    if kept.exists():
-        return {direction: Power(**figures) for direction, figures in json.loads(kept.read_text()).items()}
+    memo = folder / f"power-{fingerprint([folder / 'net.v', *sources])}.json"
+    if memo.exists():
+        return {direction: Power(**figures) for direction, figures in json.loads(memo.read_text()).items()}
     for direction in traffic.DIRECTIONS:
         record = traffic.record(job, direction, build)
         if record is not None:
             results[direction] = estimate(job.name, folder, record, build)
-    kept.write_text(json.dumps({direction: asdict(figures) for direction, figures in results.items()}))
+    memo.write_text(json.dumps({direction: asdict(figures) for direction, figures in results.items()}))
     return results
 
 

@@ -169,18 +169,18 @@ class Netlist:
             return nets, *(np.concatenate(parts or nothing, axis=1) for parts in (columns, matters))
 
         window = record.window
-        (inputs, given, _), (outputs, expected, matters) = bits("input"), bits("output")
+        (inputs, stimuli, _), (outputs, expected, matters) = bits("input"), bits("output")
         values, before = np.zeros(self.size, np.uint8), np.zeros(self.size, np.uint8)
         values[1] = 1
         toggles, high = np.zeros(self.size, np.int64), np.zeros(self.size, np.int64)
         pulses, states = np.zeros(len(self.gates) + 1, np.int64), np.zeros((len(self.flops), 4), np.int64)
         has_q, has_qn = self.q >= 0, self.qn >= 0
-        kept = np.zeros(len(self.flops), np.uint8)
+        state = np.zeros(len(self.flops), np.uint8)
         enabled = np.ones(len(self.gates) + 1, np.uint8)
         rows = np.arange(len(self.flops))
         for cycle in range(window.stop):
-            values[inputs] = given[cycle]
-            values[self.q[has_q]], values[self.qn[has_qn]] = kept[has_q], 1 - kept[has_qn]
+            values[inputs] = stimuli[cycle]
+            values[self.q[has_q]], values[self.qn[has_qn]] = state[has_q], 1 - state[has_qn]
             for macro in self.macros:
                 macro.drive(values)
             self._settle(values)
@@ -194,9 +194,9 @@ class Netlist:
                 toggles += values != before
                 high += values
                 pulses += enabled
-                states[rows, 2 * data + kept] += clocks
+                states[rows, 2 * data + state] += clocks
             before[:] = values
-            kept = np.where(clocks, data, kept)
+            state = np.where(clocks, data, state)
             for macro in self.macros:
                 macro.clock(values)
         return Activity(len(window), toggles, high, pulses, states.reshape(-1, 2, 2))

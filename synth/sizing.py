@@ -36,7 +36,7 @@ FAR = -10  # ps, beyond which tries end when they bring too little
 
 
 class _Usual:
-    """A wire as the library has it for what has no place: a capacitance by the number of its readers."""
+    """A wire without a place: the capacitance that the library estimates from the number of its readers."""
 
     def __init__(self, farad):
         self.capacitance = farad,
@@ -110,8 +110,8 @@ def resize(library, folder, stem, top, netlist, arrival=timing.ARRIVAL):
     moves = {name: moved for name, before, after in zip(netlist.names, pins, places, strict=True)
              if before != after and (moved := _places(before, after))}
 
-    def changed(found):
-        kind, cell, ports = found.groups()
+    def changed(match):
+        kind, cell, ports = match.groups()
         new = moves.get(cell, {})
         ports = re.sub(r"^    \.(\w+)\(", lambda port: f"    .{new.get(port[1], port[1])}(", ports, flags=re.MULTILINE)
         return f"  {kinds.get(cell, kind)} {cell} (\n{ports}  );"

@@ -94,7 +94,7 @@ def run(script, folder):
     Raises
     ------
     SynthesisError
-        If it is not installed, fails, or complains: it goes on behind errors, and ends as if all had been well.
+        If it is not installed, fails, or complains: it goes on after errors, and ends as if there had been none.
     """
     if shutil.which("sta") is None:
         raise SynthesisError("no OpenSTA: install the package opensta (`make synth` does, as root)")
@@ -128,9 +128,9 @@ def analyse(library, folder, stem, top, names, constants=(), parts=(), arrival=A
         Besides the cases of :func:`run`, if a path has no constraint, or if there is a loop.
     """
     run(link(library, folder, [*parts, f"{stem}.v"], top) + constraints(arrival) + REPORTS.format(stem), folder)
-    found = [line.strip() for line in (folder / f"{stem}.setup").read_text().splitlines()]
-    if any(line and not line.startswith("Warning") and line not in constants for line in found):
-        raise SynthesisError(f"{top}: {'; '.join(line for line in found if line not in constants)[:300]}")
+    complaints = [line.strip() for line in (folder / f"{stem}.setup").read_text().splitlines()]
+    if any(line and not line.startswith("Warning") and line not in constants for line in complaints):
+        raise SynthesisError(f"{top}: {'; '.join(line for line in complaints if line not in constants)[:300]}")
     ends = re.findall(r"^\S+ .* (-?\d+\.\d+)(?: \(\w+\))?$", (folder / f"{stem}.ends").read_text(), re.MULTILINE)
     slacks = tuple(sorted(round(1000 * float(slack)) for slack in ends))
 

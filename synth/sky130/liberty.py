@@ -58,8 +58,8 @@ def read(text):
     """The groups of a text, at the outermost level."""
     top = Group("", "")
     stack = [top]
-    for found in TOKEN.finditer(text):
-        opened, argument, listed, values, attribute, value, closed = found.groups()
+    for token in TOKEN.finditer(text):
+        opened, argument, listed, values, attribute, value, closed = token.groups()
         if opened:
             group = Group(opened, re.sub(r'["\s]', "", argument))
             stack[-1].groups.append(group)

@@ -165,7 +165,7 @@ def test_what_is_far_too_slow_is_given_up_early(tmp_path, monkeypatch):
 
 
 def row(loads, names=str):
-    """A flip-flop behind whose inverter there are so many others, with their names."""
+    """A flip-flop with an inverter that drives ``loads`` others; ``names`` makes the cells' names."""
     cells = {"first": ("DFF_X1", {"CK": 2, "D": 3, "Q": 10}), names("g"): ("INV_X1", {"A": 10, "ZN": 11})}
     for k in range(loads):
         cells[f"f{k}"] = "DFF_X1", {"CK": 2, "D": 11, "Q": 100 + k}
