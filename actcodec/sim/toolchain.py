@@ -103,7 +103,7 @@ def build_once(path: Path, make: Callable[..., Any], *arguments: Any, what: str 
                 fcntl.flock(lock, fcntl.LOCK_EX)
             if not path.exists():
                 if what:
-                    compiler()  # that there is none is told before the wait, not behind it
+                    compiler()  # raises before the wait if there is none
                     _announce(f"building {what}; it is kept for next time")
                 _sweep(path.parent)
                 folder = path.with_suffix(PART)

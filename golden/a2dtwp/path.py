@@ -12,7 +12,7 @@ from actcodec.golden.offload.blocks import BLOCK
 
 
 class Top(Fixed):
-    """So many ``bits`` of each word, a float32, one behind the other from the lowest bit of a byte on. In words that
+    """So many ``bits`` of each word, a float32, one after the other from the lowest bit of a byte on. In words that
     come back the others are zero."""
 
     bits: ClassVar[int]

@@ -83,7 +83,7 @@ def _tables(book):
 
 
 class _Lane:
-    """A lane in a run: `state`, and `end`, the round behind all codes that begin in its bytes so far. `windows` are
+    """A lane in a run: `state`, and `end`, the round after all codes that begin in its bytes so far. `windows` are
     those of its steps, in pieces (bytes)."""
 
     __slots__ = ("bit", "end", "state", "windows")
@@ -93,7 +93,7 @@ class _Lane:
     windows: list[bytes | bytearray]
 
     def leave(self, last, length):
-        """Ends a run behind the code of round `last`. Returns the window of that, and as bits again what the lane has
+        """Ends a run after the code of round `last`. Returns the window of that, and as bits again what the lane has
         behind it: they, and their number."""
         known = b"".join(self.windows[-_LANE_BYTES:])
         size = len(known) - (self.end - last - 2)
@@ -106,7 +106,7 @@ class _Lane:
 
 
 def windows(source: Iterator[int], rounds: int, book: Book) -> Iterator[NDArray[np.uint8]]:
-    """The next 8 bits of each lane in each step, uint8 [steps, 8], in parts of whole rounds; behind a code, bits may be
+    """The next 8 bits of each lane in each step, uint8 [steps, 8], in parts of whole rounds; after a code, bits may be
     0 instead. `source` is an iterator over the stream's bytes that does not end."""
     if not rounds:
         return

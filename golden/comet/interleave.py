@@ -38,7 +38,7 @@ def _demands(lengths):
 def interleave(values: NDArray[np.uint8], lengths: NDArray[np.uint8]) -> bytes:
     """The stream (bytes) of what the lanes give: `values` in [steps, 8], each of 1 to 8 bits (`lengths`).
 
-    A lane's bit string has the first bit in a byte's top bit, and zeros behind its end. The bytes asked for in the last
+    A lane's bit string has the first bit in a byte's top bit, and zeros after its end. The bytes asked for in the last
     step are there though nobody reads them. Without a step there is no byte.
     """
     values, lengths = np.asarray(values), np.asarray(lengths)

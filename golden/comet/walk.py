@@ -1,4 +1,4 @@
-"""A tensor's walk: the sectors that a CDU is given, in their order, and what it is told of the place of each."""
+"""A tensor's walk: the sectors of a CDU, in their order, and the place of each."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 
 def packed(words: NDArray[np.uint64], lengths: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """Words one behind the other, in bytes whose bits they fill from the most significant one, uint8; zeros at the end.
+    """Words one after the other, in bytes whose bits they fill from the most significant one, uint8; zeros at the end.
 
     `words` are uint64, `lengths` (int64) their bits, at most 64; a word has no bit above its length.
     """
@@ -14,7 +14,7 @@ def packed(words: NDArray[np.uint64], lengths: NDArray[np.int64]) -> NDArray[np.
     end = np.cumsum(lengths)
     start = end - lengths
     size, place, down = int(end[-1]), start >> 6, (start & 63).astype(np.uint64)
-    words = words << (64 - lengths).astype(np.uint64)  # left aligned; one without bits is 0 before and behind the shift
+    words = words << (64 - lengths).astype(np.uint64)  # left aligned; one without bits is 0 before and after the shift
     first = np.flatnonzero(np.diff(place, prepend=-1))  # of the words that begin in the same 64 bits
     last = np.append(first[1:], words.size) - 1  # the only one of them that can go on in the next 64
     data = np.zeros((size >> 6) + 2, np.uint64)

@@ -1,7 +1,7 @@
 """The whole path: a tensor to codes and bases, and back (DIVISION, sections 4.1 and 4.2, figure 5, equations 9 and 10).
 
 A block's bytes: for each of its eight rows the base, if the row begins a segment, then the codes of the eight lanes,
-the first one in the lowest bits. Rows behind the end of a flat tensor have codes of 0 and no base. Nothing else is in a
+the first one in the lowest bits. Rows after the end of a flat tensor have codes of 0 and no base. Nothing else is in a
 payload: shape, bits and k travel with the tensor's owner.
 """
 

@@ -63,7 +63,7 @@ class Segments(NamedTuple):
     """Where the rows of blocks lie, and the segments they make; integers.
 
     Of each row of each block, [blocks, 8]: `row` of the view, `sector` in it, number of the `segment`, all -1 in a void
-    row (behind the end of a flat tensor); `values`, how many values exist, and `front`, how many of them the average
+    row (after the end of a flat tensor); `values`, how many values exist, and `front`, how many of them the average
     is over (its first ones). Of each segment: `plane`; `a` and `c`, for 2^a sectors of which 2^c values each are
     averaged; `start`, its first row, counted over all blocks.
     """

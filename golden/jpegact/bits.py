@@ -119,7 +119,7 @@ def join(fields: NDArray[np.uint64], widths: NDArray[np.uint64]) -> tuple[NDArra
 
 
 def window(words: NDArray[np.uint64], offset: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """64 bits from bit `offset` (uint64, [n] or [m, n]) of n rows of words (uint64 [n, WORDS]); zeros behind a row."""
+    """64 bits from bit `offset` (uint64, [n] or [m, n]) of n rows of words (uint64 [n, WORDS]); zeros after a row."""
     offset = np.minimum(offset, 64 * (WORDS - 1) - 1)
     place, down = (offset >> 6).astype(np.intp) + np.arange(0, words.size, WORDS), offset & 63
     words = words.reshape(-1)
@@ -156,7 +156,7 @@ def _array(payload: Payload) -> np.ndarray:
 
 
 def _starts(payload, n, step):
-    """Where each of n blocks begins, and where the last one ends: int64 [n + 1]; blocks behind the payload are empty.
+    """Where each of n blocks begins, and where the last one ends: int64 [n + 1]; blocks after the payload are empty.
 
     `step` is the size of a block for each first byte. A walk from block to block is serial; in plain Python it takes
     0.1 us a block, less than finding the starts of all positions at once.
@@ -190,7 +190,7 @@ def recover(payload: Payload, n: int, step: Sequence[int], legal: NDArray[np.boo
     """What n blocks of any payload hold: Recovered.
 
     take(words) gives the bytes x (uint8 [m, 64]) of m blocks, and whether their lengths and paddings are wrong. Words
-    are uint64 [m, WORDS], zeros behind the end of a block or of the payload, and beyond 65 bytes: no legal block has
+    are uint64 [m, WORDS], zeros after the end of a block or of the payload, and beyond 65 bytes: no legal block has
     more, and no hardware keeps more.
     """
     payload = _array(payload)

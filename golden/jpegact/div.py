@@ -61,7 +61,7 @@ def divisors(dqt: ArrayLike) -> NDArray[np.uint8]:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table as hardware is told of it: `divisors`, as the function of that name gives them. Raises ValueError for
+    """A table as the hardware needs it: `divisors`, as the function of that name gives them. Raises ValueError for
     anything else."""
 
     divisors: np.ndarray

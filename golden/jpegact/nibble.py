@@ -182,7 +182,7 @@ def recover(payload: Payload, n: int, table: Table) -> Recovered:
 
     Every block gives 64 values, and the next one starts where its length says. Faults of a block are a header of 1 to 3
     or above 64, a length that is not 4 + ceil(sum of widths / 2), an odd nibble that is not zero, and too short a
-    payload. What lies behind the end of a block or of the payload counts as zeros, as does what an illegal length has
+    payload. What lies after the end of a block or of the payload counts as zeros, as does what an illegal length has
     beyond 65 bytes.
     """
     bits.check(table, Table)

@@ -220,7 +220,7 @@ def recover(payload: Payload, n: int, table: Table) -> Recovered:
 
     Every block gives 64 values, and the next one starts where its first byte says. Faults of a block are a header (L of
     0 or 63 with i other than 0, which is ignored), a length that is not what the sections add up to, a bit that is set
-    between the last mantissa and the end of that byte, and too short a payload. What lies behind the end of a block or
+    between the last mantissa and the end of that byte, and too short a payload. What lies after the end of a block or
     of the payload counts as zeros.
     """
     bits.check(table, Table)

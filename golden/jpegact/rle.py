@@ -70,7 +70,7 @@ def encode(blocks: ArrayLike, framing: str = "block", dc: str = "none") -> tuple
     n = len(blocks)
     if blocks.dtype != np.int8 or blocks.shape[1:] not in ((BLOCK,), (8, 8)):
         raise ValueError(f"blocks are {blocks.dtype} {blocks.shape}, legal is int8 of shape [n, {BLOCK}] and [n, 8, 8]")
-    values = np.zeros((n, BLOCK + 1), np.int16)  # EOB has a place of its own behind coefficient 63
+    values = np.zeros((n, BLOCK + 1), np.int16)  # EOB has a place of its own after coefficient 63
     values[:, :BLOCK] = blocks.reshape(n, BLOCK)[:, ZIGZAG]
     if dc == "pred":
         values[:, 0] = np.diff(values[:, 0], prepend=np.int16(0))
@@ -122,7 +122,7 @@ def symbols(blocks: ArrayLike) -> NDArray[np.int64]:
 
 
 def _windows(payload):
-    """The 32 bits from each byte on, uint32, to four bytes behind the end, where there are ones."""
+    """The 32 bits from each byte on, uint32, to four bytes after the end, where there are ones."""
     padded = np.concatenate([payload, np.full(8, 0xFF, np.uint8)]).astype(np.uint32)
     return padded[:-3] << 24 | padded[1:-2] << 16 | padded[2:-1] << 8 | padded[3:]
 
@@ -164,7 +164,7 @@ def _walk(payload, n):
 
 def _symbols(payload, starts, ends):
     """Decode blocks whose codes start and end at these bits: values in zigzag order (int16 [n, 64]), errors, and the
-    bits behind the last code that counts: one in the table, with all its bits and those of its value.
+    bits after the last code that counts: one in the table, with all its bits and those of its value.
     """
     windows = _windows(payload)
     values, errors, bits = np.zeros((starts.size, BLOCK), np.int16), np.zeros(starts.size, np.uint8), starts.copy()
@@ -263,7 +263,7 @@ def salvage(payload: Payload, n: int, framing: str = "block", dc: str = "none") 
     one starts where the length byte says; with "stream" all that follow are zeros with an error, too. A DC value that
     is lost counts as no difference for the next one with dc "pred".
 
-    No errors are what lies behind the last code of a block, and a value of category 8 that int8 cannot hold, which
+    No errors are what lies after the last code of a block, and a value of category 8 that int8 cannot hold, which
     keeps its low 8 bits. Raises ValueError for another framing or dc.
     """
     _check(framing, dc)

@@ -37,7 +37,7 @@ class Bitpack(wiring.Component):
         8 of them in all beats but the last of a tensor, which may have any number; values beyond it are zero.
     o : stream of :func:`~actcodec.rtl.common.packer.chunk_layout` of 32 bytes
         Sectors of the packed array. The last one may be partial; a tensor of no values gives one of no bytes, and so
-        does a last beat of no values behind a full sector.
+        does a last beat of no values after a full sector.
     width : input
         Index of the width in ``widths``, constant while any value is inside. Beyond them it means the last one.
 

@@ -23,8 +23,8 @@ class Bitunpack(wiring.Component):
     :class:`~actcodec.rtl.a2dtwp.bitpack.Bitpack`.
 
     A transfer at ``length`` starts a tensor. The unit gives as many values as it was told. If the array ends before,
-    what is missing is zero, and ``error.short`` is set; if bytes follow behind the sector that has the last value, they
-    are dropped up to the stream's ``last``, and ``error.excess`` is set. What lies in that sector behind the last value
+    what is missing is zero, and ``error.short`` is set; if bytes follow the sector that has the last value, they
+    are dropped up to the stream's ``last``, and ``error.excess`` is set. What lies in that sector after the last value
     is not looked at, since an array in memory is filled up to a whole sector.
 
     A sector of the array waits at the port while it is read; only 24 bits need a register for the half of one.

@@ -39,7 +39,7 @@ class Piece:
 
     @property
     def leaves(self):
-        """Nothing that comes behind it lies in the last sector that it lies in, but in its upper half."""
+        """Nothing that comes after it lies in the last sector that it lies in, but in its upper half."""
         return self.closes or Piece(self.width, self.phase + 1)._reach > self._reach
 
     @property

@@ -74,7 +74,7 @@ class Dock(wiring.Component):
             passes.eq(waits & (self.decompress | self.bytes_o.ready)), ends.eq(byte.all() & self.bytes_o.ready),
             self.forth.valid.eq(valid & (~waits | ends) & ~self.decompress),
             self.sectors_o.valid.eq(valid & ~waits & self.decompress),
-            # Of each direction by itself: otherwise there were a loop through neighbours that have both, too.
+            # Of each direction by itself: otherwise bidirectional neighbours would close a loop.
             self.sectors_i.ready.eq((~valid | (self.forth.ready & (~waits | ends))) & ~self.decompress),
             self.back.ready.eq((~valid | (self.sectors_o.ready & ~waits)) & self.decompress),
             self.bytes_o.valid.eq(waits & ~self.decompress), self.take.eq(waits & self.decompress),
@@ -95,7 +95,7 @@ class Dock(wiring.Component):
                 sector.edges.eq(i.edges), sector.edges.count.eq(Mux(self.decompress, back.count, i.edges.count)),
                 sector.edges.last.eq(Mux(self.decompress, back.last, i.edges.last)),
             ]
-        # Flip-flops alone say whether words move; compressing, not behind the last byte, as the next sector may come.
+        # Flip-flops alone say whether words move; compressing, not after the last byte, as the next sector may come.
         moving = waits & (self.decompress | ~byte.all())
         for k, word in enumerate(sector.data):
             m.d.comb += self.bytes_o.p[k].eq(word[:8])

@@ -18,7 +18,7 @@ NEAR = 224  # symbols from U on whose escape has one byte; from this first byte 
 RAW = 6
 
 # What each lane gives in a step: ``size`` + 1 bits, 1 to 8, at the low end of ``data`` with zeros above; the first bit
-# is the most significant one. ``end`` comes behind the last step of a tensor, in a beat whose ``data`` are zero.
+# is the most significant one. ``end`` comes after the last step of a tensor, in a beat whose ``data`` are zero.
 steps = data.StructLayout({"data": data.ArrayLayout(8, LANES), "size": data.ArrayLayout(3, LANES), "end": 1})
 
 
@@ -45,7 +45,7 @@ class Huffman(wiring.Component):
     are: decoding always ends.
 
     Decompressing, a lane holds 8 to 22 bits and takes 1 to 8 of them in a step. The length of its code is the smallest
-    one whose codes end behind the next 8 bits; it moves what the lane holds, in a loop of one cycle. If it holds fewer
+    one whose codes end after the next 8 bits; it moves what the lane holds, in a loop of one cycle. If it holds fewer
     than 16 bits, the stream's next byte joins them meanwhile. Of how many it holds only r is kept, the bits that it has
     given modulo 8, one hot: who asks for a byte holds 16 - r, or 8 if r = 0, and after a step of l bits asks again if
     r = 0 or r + l > 8.
@@ -132,7 +132,7 @@ class Huffman(wiring.Component):
         # The step of the round that was looked up, or is decoded, one hot: the code, then the bytes of an escape.
         step = Signal(RAW + 1, init=1)
         lookup_valid, output_valid = Signal(), Signal()
-        # Of each direction by itself: otherwise there were a loop through a neighbour that has both, too.
+        # Of each direction by itself: otherwise a bidirectional neighbour would close a loop.
         going, coming = Signal(), Signal()
         m.d.comb += [
             going.eq((~output_valid | self.steps_o.ready) & ~self.decompress),
@@ -158,7 +158,7 @@ class Huffman(wiring.Component):
         return m
 
     def _encode(self, m, inputs, step, lookup_valid, going):
-        """Compression: the way of rounds. Returns whether one enters, whether the one at the input is looked up, and
+        """Compression, round by round. Returns whether one enters, whether the one at the input is looked up, and
         whether this is the last step of the one that was looked up."""
         input_valid, enters, looks = Signal(), Signal(), Signal()
         last = Signal(reset_less=True)  # known ahead, as readiness goes far from here
@@ -183,8 +183,8 @@ class Huffman(wiring.Component):
         return enters, looks, last
 
     def _decode(self, m, unpacker, inputs, forth, enters, step, coming):
-        """Decompression: the way of steps. Returns whether one is taken, is the first one, and ends a round; and what
-        is found of each lane, in both directions."""
+        """Decompression, step by step. Returns whether one is taken, is the first one, and ends a round; and the
+        lookup of each lane, in both directions."""
         opening = Signal()  # the first step: the first byte of each lane takes the place of one that is not there
         code, ends, may, takes = Signal(), Signal(), Signal(), Signal()
         asks, asks_next = Signal(LANES), Signal(LANES)  # lanes that want a byte, and that will
@@ -247,7 +247,7 @@ class Huffman(wiring.Component):
     def _lane(self, m, lane, bits, symbol, forth, moves, idle, code, one, eight, asks, asks_next, byte):
         """What a lane holds. Decompressing that is a loop: it gives its next 8 bits, and how many of them it takes, one
         hot. Returns the length of what it holds as a code, or what it takes."""
-        bits, window = bits.as_value(), bits.low  # the next bit at the top, zeros behind the last one
+        bits, window = bits.as_value(), bits.low  # the next bit at the top, zeros after the last one
         part = Signal(8, reset_less=True, name=f"part_{lane}")  # bits that it has given modulo 8, one hot
         within = Signal(LENGTHS - 1, name=f"within_{lane}")
         m.d.comb += within.eq(Cat((window < limit) | full

@@ -70,7 +70,7 @@ class Interleave(wiring.Component):
         full = Signal(init=1)
         takes, closes = Signal(), Signal()
         ending = Signal()  # all steps are in
-        # Behind a tensor, and behind a reset, when no step is taken: what the bits of the next one are counted from.
+        # After a tensor, and after a reset, when no step is taken: what the bits of the next one are counted from.
         # Its registers need no reset of their own, with which they would get no clock gate.
         clear = Signal(init=1)
         m.d.comb += [

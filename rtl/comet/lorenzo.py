@@ -64,7 +64,7 @@ class Lorenzo(wiring.Component):
                                    for name in ("residuals", "sums", "values"))
         some_residuals, some_sums, some_values = (Signal(name=f"some_{name}")
                                                   for name in ("residuals", "sums", "values"))
-        # Of each direction by itself: otherwise there were a loop through a neighbour that has both, too.
+        # Of each direction by itself: otherwise a bidirectional neighbour would close a loop.
         advance = Signal()
         m.d.comb += [
             first.ready.eq((~some_residuals | self.differences_o.ready) & ~self.decompress),

@@ -18,7 +18,7 @@ finished = data.StructLayout({"data": data.ArrayLayout(32, LANES), "outliers": L
 integers = data.StructLayout({"data": data.ArrayLayout(signed(BITS), LANES), "outliers": LANES, "edges": edges})
 symbols = data.StructLayout({"data": data.ArrayLayout(BITS, LANES), "outliers": LANES, "edges": edges})
 
-# Symbols of eight consecutive values. ``end`` comes behind the last round of a tensor, in a beat
+# Symbols of eight consecutive values. ``end`` comes after the last round of a tensor, in a beat
 # whose symbols are zero, and mean nothing.
 rounds = data.StructLayout({"data": data.ArrayLayout(BITS, LANES), "outliers": LANES, "end": 1})
 

@@ -35,7 +35,7 @@ class Rounds(wiring.Component):
     when compressing, and in those from 8 - n on when decompressing.
 
     Throughput: one sector a cycle. When compressing, a tensor's end takes one or two cycles more: the last round,
-    filled up with zeros that are no outliers, and the beat behind it. Latency: one cycle from the sector that completes
+    filled up with zeros that are no outliers, and the beat after it. Latency: one cycle from the sector that completes
     a round; back, one from a round, two from its place in the walk. Buffering: a beat at the output, and seven symbols;
     back, a place. Combinational paths: ``rounds_o.ready`` to ``sectors_i.ready``; ``sectors_o.ready`` to
     ``rounds_i.ready`` and ``walk.ready``; ``rounds_i.valid`` to ``walk.ready``.
@@ -68,7 +68,7 @@ class Rounds(wiring.Component):
         back, turn = Signal(), Signal(3)
         rest = [Signal(BITS + 1, reset_less=True, name=f"rest_{k}") for k in range(LANES)]
         data, valid = Signal(LANES * (BITS + 1), reset_less=True), Signal()
-        # Of each direction by itself: otherwise there were a loop through a neighbour that has both, too.
+        # Of each direction by itself: otherwise a bidirectional neighbour would close a loop.
         joining, cutting = Signal(), Signal()
         m.d.comb += [
             joining.eq((~valid | self.rounds_o.ready) & ~self.decompress),
@@ -117,7 +117,7 @@ class Rounds(wiring.Component):
         """Decompression. Returns whether the rest takes a round."""
         walk, moves, total = self.walk, Signal(), Signal(5)
         # The sector that comes next, known a cycle ahead: its place; whether it goes beyond what is at hand; where in
-        # the rest the first symbol of the sector behind it is, 0 if there is none.
+        # the rest the first symbol of the sector after it is, 0 if there is none.
         known, place, needed, then = Signal(), Signal(edges, reset_less=True), Signal(reset_less=True), Signal(3)
         left = Signal(edges, reset_less=True)
         m.d.comb += [

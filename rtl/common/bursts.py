@@ -1,4 +1,4 @@
-"""The coalescer: beats that lie one behind the other become bursts."""
+"""The coalescer: beats that lie one after the other become bursts."""
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
@@ -12,7 +12,7 @@ LIMIT = 8  # beats of a burst
 
 
 def beat_layout(address_width):
-    """A step of a stream of beats: ``index`` is the address over 32; ``joins`` says that it is the one behind the beat
+    """A step of a stream of beats: ``index`` is the address over 32; ``joins`` says that it is the one after the beat
     before and that both lie in the same 256 bytes; steps without ``beat`` touch no memory. ``last`` marks the last
     step of a tensor."""
     return data.StructLayout({"index": address_width - 5, "beat": 1, "joins": 1, "last": 1})
@@ -22,11 +22,11 @@ class Bursts(wiring.Component):
     """Joins beats to bursts of 1 to 8.
 
     Bursts end where a multiple of 256 bytes begins, so none crosses 4 KiB, none is longer than 8 beats, and no line of
-    128 bytes is cut in two: whoever sends the beats compares addresses (it has to anyway), here is nothing but one
+    128 bytes is cut in two: the sender of the beats compares addresses (it has to anyway), this unit only holds the
     burst that grows. It leaves when a beat does not join it, after ``last``, or ``window`` steps after its first one.
     Until then it waits.
 
-    Throughput: one step a cycle. Latency: one cycle from the step that ends a burst to it, none from the beat that
+    Throughput: one step per cycle. Latency: one cycle from the step that ends a burst to it, none from the beat that
     does not join it. Buffering: a burst. Combinational paths: ``i`` to ``o.valid``, ``o.ready`` and ``i.p`` to
     ``i.ready``.
 

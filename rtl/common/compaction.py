@@ -1,7 +1,7 @@
 """The shifter that moves the non-zero ones of eight words together, and apart again.
 
 A word moves down by the number of zero words below it: first those that have to by one, then by two, then by four; in
-this order no two words meet. On the way back a word moves up in the reverse order of steps.
+this order no two words meet. When decompressing, a word moves up in the reverse order of steps.
 
 All is combinational, and comes in parts between which a unit can put its registers: :func:`zeros`, then :func:`moves`,
 or the first of them by :func:`move`, then :func:`close` or :func:`reopen`, each of these three steps of a two-way
@@ -65,14 +65,14 @@ def move(m, counts, number):
 
 
 def close(m, words, steps):
-    """The non-zero ones of eight words moved together, zeros behind them."""
+    """The non-zero ones of eight words moved together, zeros after them."""
     for bit, step in enumerate(steps):
         words = _down(m, words, 1 << bit, step)
     return words
 
 
 def reopen(m, words, steps):
-    """The reverse of :func:`close`, whatever lies behind the words that count; where it had zeros, anything may come
+    """The reverse of :func:`close`, whatever lies after the words that count; where it had zeros, anything may come
     out."""
     for bit, step in reversed(list(enumerate(steps))):
         by = 1 << bit

@@ -35,7 +35,7 @@ class Join(wiring.Component):
     i : stream of :func:`~actcodec.rtl.common.packer.chunk_layout` of ``size``
         Full pieces, but the last one of a tensor, which may be partial or empty.
     o : stream of :func:`~actcodec.rtl.common.packer.chunk_layout` of 32
-        Full words, but the last one of a tensor; empty if the last piece was, behind pieces that had filled words.
+        Full words, but the last one of a tensor; empty if the last piece was, after pieces that had filled words.
 
     Raises
     ------
@@ -120,7 +120,7 @@ class Split(wiring.Component):
         i, o = self.i.p, self.o.p
         m.d.comb += [
             Cat(rest[:log], whole).eq(i.count) if log else whole.eq(i.count),
-            # The piece at hand is the last of its word: the one behind it would be empty.
+            # The piece at hand is the last of its word: the one after it would be empty.
             end.eq((whole < index + 1) | ((whole == index + 1) & (rest == 0))),
             final.eq(index.all() | (i.last & end)),
             self.o.valid.eq(self.i.valid),

@@ -56,7 +56,7 @@ class Digits:
 
 
 def window(m, lanes, digits, size):
-    """``size`` lanes of the list ``lanes`` from the one on whose number is in ``digits``; zeros behind the end.
+    """``size`` lanes of the list ``lanes`` from the one on whose number is in ``digits``; zeros after the end.
 
     ``digits`` are some of :class:`Digits` that follow each other."""
     for place, digit in reversed(digits):

@@ -9,7 +9,7 @@ __all__ = ["Packer", "check_sizes", "chunk_layout"]
 
 def chunk_layout(size):
     """Payload of a byte stream: ``count`` valid bytes (0 to ``size``) from lane 0 up, and ``last`` on the last beat of
-    a tensor. Bytes beyond ``count`` are zero; whoever sends a chunk sees to that."""
+    a tensor. Bytes beyond ``count`` are zero; the sender of a chunk ensures it."""
     return data.StructLayout({"data": data.ArrayLayout(8, size), "count": range(size + 1), "last": 1})
 
 

@@ -14,7 +14,7 @@ def vectors_layout(shape):
 words = vectors_layout(unsigned(32))  # of float32, mostly; int8 in their low bytes
 
 # A sector of a flat array of float32: ``count`` valid values from lane 0 up, 8 in all but the last sector, where there
-# may be any number of them, 0 included. Values beyond are zero; whoever sends a sector sees to that.
+# may be any number of them, 0 included. Values beyond are zero; the sender of a sector ensures it.
 sectors = data.StructLayout({"data": data.ArrayLayout(32, 8), "count": range(9), "last": 1})
 
 

@@ -30,7 +30,7 @@ class Average(wiring.Component):
     ``delta``, clamped.
 
     Eight places for bases are needed, and enough, to never stop for good. The alignment buffer passes on a block once
-    its last row has entered here. So the bases of a complete block leave with its rows, whatever comes behind them, and
+    its last row has entered here. So the bases of a complete block leave with its rows, whatever comes after them, and
     in the end only those of the block that is under way wait. A segment lies in one block, and may be a single row (a
     row of the view of a sector or less; all void rows count as one): at most seven wait while a row is missing, and
     that row brings the eighth. Of tiles, up to four are under way, with a base each.

@@ -26,7 +26,7 @@ class Config(data.Struct):
     sectors: TILES  # of a row: T
     tail: 4  # values of a row's last sector, 1 to 8
     blocks: 32  # of this unit
-    void: 3  # rows of the last block that lie behind the end of the tensor (flat only)
+    void: 3  # rows of the last block that lie after the end of the tensor (flat only)
     phase: TILES  # sectors of its row in front of this unit's first one, below T
     stride: TILES  # sectors from one of this unit's groups to its next one, modulo T
     # From here on, only Encode looks.

@@ -1,4 +1,4 @@
-"""The way back: bytes to rows of int8 for SFPR."""
+"""Decompression: bytes to rows of int8 for SFPR."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib import stream, wiring

@@ -1,4 +1,4 @@
-"""The way there: rows of SFPR's int8 to bytes."""
+"""Compression: rows of SFPR's int8 to bytes."""
 
 from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import stream, wiring

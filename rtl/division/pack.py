@@ -12,7 +12,7 @@ __all__ = ["Pack"]
 
 
 class Pack(Coded):
-    """The base, if a segment begins with the row, and the codes behind it, the first lane in the lowest bits.
+    """The base, if a segment begins with the row, and the codes after it, the first lane in the lowest bits.
 
     Throughput: a row a cycle. Latency, buffering: none. Combinational paths: ``i`` to ``chunks`` and back.
 

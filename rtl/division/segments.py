@@ -17,7 +17,7 @@ class Place(data.Struct):
     begins: 1  # a segment; void rows begin none
     ends: 1  # a segment, or the void rows
     narrow: 1  # it has the last values of a row of the view, and fewer than eight
-    void: 1  # it lies behind the end of the tensor
+    void: 1  # it lies after the end of the tensor
     index: 3  # rows of the segment in front of it
     turn: 2  # tiles that take turns with this one, row by row
     last: 1  # of the tensor
@@ -73,7 +73,7 @@ class Segments(wiring.Component):
 
         # ------------------------------------------------------------------------------- row and tile in the group
         row, tile = Signal(3, reset_less=True), Signal(2, reset_less=True)
-        groups = Signal(30, reset_less=True)  # whole ones behind this one
+        groups = Signal(30, reset_less=True)  # whole ones after this one
         next_final, final = Signal(reset_less=True), Signal(reset_less=True)  # the next one, this one is the last
         final_tile, limit = Signal(2), Signal(2)
         ends, across, bottom = Signal(), Signal(), Signal()

@@ -139,7 +139,7 @@ class DprEncode(wiring.Component):
     i : stream of :data:`~actcodec.rtl.common.vectors.sectors`
     o : stream of :func:`~actcodec.rtl.common.packer.chunk_layout` of 32 bytes
         Sectors of the packed array, which has whole words: the last sector may be partial. A tensor of no values gives
-        one of no bytes, and so does a last beat of no values behind a full sector.
+        one of no bytes, and so does a last beat of no values after a full sector.
     format : input, :class:`Format`
         Constant while any value is inside. One that the unit does not have means the last that it has.
 

@@ -148,7 +148,7 @@ class SsdcDecode(wiring.Component):
 
         # The entries of the row that are to come, and of them those of the sector.
         pending = Signal(8)  # of the first piece; of the second, all are
-        stop = Signal(range(512))  # the entry behind the row
+        stop = Signal(range(512))  # the entry after the row
         below, row, match = Signal(16), Signal(16), Signal(16)
         m.d.comb += [
             below.eq(Cat(stop[4:].any() | (stop[:4] > k) for k in range(16))),

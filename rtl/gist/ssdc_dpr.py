@@ -1,4 +1,4 @@
-"""SSDC with values reduced by DPR: the two units of each behind one another."""
+"""SSDC with values reduced by DPR: the two units of each in series."""
 
 from amaranth.hdl import Cat, Module
 from amaranth.lib import stream, wiring

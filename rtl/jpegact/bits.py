@@ -81,7 +81,7 @@ class Parts:
 class Coder(wiring.Component):
     """A code for blocks of 64 values, in both directions: 1 to 65 bytes, of which the first tells how many there are.
 
-    All moves in steps, one for each line of 8 values, or row of 8 bytes, that comes in; behind the last one steps go on
+    All moves in steps, one for each line of 8 values, or row of 8 bytes, that comes in; after the last one steps go on
     until all lines have left. A block so waits until lines of the next ones come, unless its last one carries ``last``.
 
     Parameters

@@ -45,7 +45,7 @@ AC = {symbol: code for symbol, code in _codes([0, 2, 1, 3, 3, 2, 4, 3, 5, 5, 4, 
 
 
 def _bits(code, width):
-    """A code as a constant of ``width`` bits, zeros behind it."""
+    """A code as a constant of ``width`` bits, zeros after it."""
     return Const(int(code[::-1] or "0", 2), width)
 
 
@@ -56,7 +56,7 @@ def _function(key, values, width):
 
 
 def encode_dc(m, category):
-    """Code of a DC value's category: its bits (left aligned, zeros behind) and how many they are."""
+    """Code of a DC value's category: its bits (left aligned, zeros after) and how many they are."""
     values = {c: int(code[::-1], 2) | len(code) << LONGEST for c, code in DC.items()}
     dc_code = Signal(LONGEST + 5)
     m.d.comb += dc_code.eq(_function(category, values, LONGEST + 5))

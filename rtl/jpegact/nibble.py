@@ -212,7 +212,7 @@ class Nibble(Coder):
         m.d.comb += [self.chunks.p.data.as_value().eq(result), self.chunks.p.count.eq(number)]
         m.d.comb += [self.o.p.data[k].eq(unfold(result.word_select(k, 8), straight)) for k in range(LANES)]
 
-        # What a block turns out to be is known a cycle behind its last line: the complement of 0 or 1 should be left.
+        # What a block turns out to be is known a cycle after its last line: the complement of 0 or 1 should be left.
         closing, pad = Signal(), Signal(reset_less=True)
         m.d.sync += closing.eq(step & final & leaves & decompress)
         with m.If(step):

@@ -62,7 +62,7 @@ class Shift(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         decompress, moved = self.decompress, Signal()
-        # A Johnson counter: the column behind the one at hand. One-hot, it selects from the table in few gates.
+        # A Johnson counter: the column after the one at hand. One-hot, it selects from the table in few gates.
         following, ahead = Signal(4, reset_less=True), Signal(4)
         m.d.comb += [self.o.valid.eq(self.i.valid), self.i.ready.eq(self.o.ready),
                      self.o.p.last.eq(self.i.p.last),

@@ -42,7 +42,7 @@ class Rice(Coder):
 
     Throughput: one line a cycle in both directions, 8 cycles a block, whatever the data. Latency: 18 cycles from the
     first line in to its chunk, 16 from the first row to its line. Buffering: 18 lines; a block waits until the lines of
-    those behind it come, unless its last one carries ``last``. Combinational paths: ``chunks.ready`` to ``i.ready``,
+    those after it come, unless its last one carries ``last``. Combinational paths: ``chunks.ready`` to ``i.ready``,
     ``o.ready`` to ``rows.ready``.
 
     Ports
@@ -92,7 +92,7 @@ class Rice(Coder):
         left, now, more, push = Signal(7, reset_less=True), Signal(7), Signal(), Signal()
         header = parts.wire(source.p.mask & (~empty).replicate(8))
         m.d.comb += [
-            more.eq(left.any() & ~empty),  # behind a block's first row
+            more.eq(left.any() & ~empty),  # after a block's first row
             now.eq(Mux(beat[0], Mux(header[:6] == RAW, 64, header[:6]), left) & (~empty).replicate(7)),
             push.eq(~decompress | ~(beat[6] | beat[7]) | more),  # in a step
         ]

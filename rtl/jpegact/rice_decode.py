@@ -16,7 +16,7 @@ NEAREST = 4  # line of the store from which a word is ever read
 
 
 def eight(parts, bits, place):
-    """8 bits from ``place`` on, zeros behind the end."""
+    """8 bits from ``place`` on, zeros after the end."""
     coarse = parts.wire(choose((place[3:] == j, bits[8 * j :][:15]) for j in range(-(-len(bits) // 8))))
     return parts.wire((coarse >> place[:3])[:8])
 
@@ -159,7 +159,7 @@ def mantissas(parts, unit, block, begin_of_mantissas, heads, line, halves):
         part = (part >> limits[lane - 1])[:8] if lane % 2 else part[:8]
         fields.append(part & Cat(limits[lane] > j for j in range(8)))
 
-    # What a block turns out to be is known a cycle behind its last line.
+    # What a block turns out to be is known a cycle after its last line.
     closing, end, words, pad = Signal(), Signal(7, reset_less=True), Signal(4, reset_less=True), Signal()
     tail = choose((moved[3:] == j, both.word_select(j, 8)) for j in range(16))
     parts.at(end, moved, unit.beat[3])

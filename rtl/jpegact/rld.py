@@ -85,7 +85,7 @@ class Decoder(wiring.Component):
     def elaborate(self, platform):
         """A Huffman decoder is a loop: the code's length moves the window that the next code is read from. Two things
         keep it to one cycle. The size of a symbol is looked up as two one-hot digits (``size``), which select the
-        shifts of ``shown`` directly, without an adder. And the words behind the head are not shifted along: ``rest``
+        shifts of ``shown`` directly, without an adder. And the words after the head are not shifted along: ``rest``
         and ``ahead`` stay, and are rotated by ``low`` and ``high``, the number of bits of ``rest`` already in the head,
         while the symbol is being looked up. Places, faults and the end of a block are found a cycle later, in the next
         pipeline stage, and cancel (``stops``) the one symbol that was decoded too many."""

@@ -78,7 +78,7 @@ class Encoder(wiring.Component):
         picked = self._pick(m, advance & ~hold)
         coded = self._runs(m, picked, hold)
         self._pack(m, self._code(m, *coded))
-        # Nothing that comes behind a block's last symbol has reached its words when it ends.
+        # Nothing that comes after a block's last symbol has reached its words when it ends.
         m.d.comb += advance.eq(~((self.store & ~self.may) | (self.ends & ~self.free)))
         return m
 

@@ -1,4 +1,4 @@
-"""ZVC and ZVD around one block buffer: zero value compression of blocks of 64 words, and the way back."""
+"""ZVC and ZVD around one block buffer: zero value compression of blocks of 64 words, and decompression."""
 
 from amaranth.hdl import Module, Mux, signed
 from amaranth.lib import stream, wiring

@@ -1,4 +1,4 @@
-"""ZVC: the words of a block that are not zero, behind a mask. Its bench is that of zvc.py."""
+"""ZVC: the words of a block that are not zero, after a mask. Its bench is that of zvc.py."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, signed
 from amaranth.lib import stream, wiring

@@ -128,7 +128,7 @@ class TensorQueue:
 
     def add_states(self, c, again, flags):
         """The states of the control from the one in which all comes to rest. ``again()`` has the next tensor of a ring
-        begin behind the one before, of which ``flags`` tell."""
+        begin after the one before, of which ``flags`` tell."""
         queue, settling, hosted = self._queue, self._settling, self._hosted
         with c.State("settle"):
             c.d.comb += self.settles.eq(1)

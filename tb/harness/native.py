@@ -49,7 +49,7 @@ def _loaded():
 
 
 class Streams(GPITrigger):
-    """Streams of ``dut`` that the library drives: awaited behind a falling edge of the clock, it runs them, and fires
+    """Streams of ``dut`` that the library drives: awaited after a falling edge of the clock, it runs them, and fires
     at the rising edge that ends the last cycle.
 
     ``until``, if it is not None, is asked in every cycle whether to stop; ``limit`` is how many there may be.
@@ -80,7 +80,7 @@ class Streams(GPITrigger):
 
     def sink(self, port, count, pattern):
         """Receives ``count`` integers, or what comes (None); not ready in cycles in which ``pattern`` yields true, or
-        without one only behind a cycle in which a beat was offered."""
+        without one only after a cycle in which a beat was offered."""
         self._add(port, True, -1 if count is None else count, pattern, None)
 
     def _add(self, port, sink, left, pattern, beats):

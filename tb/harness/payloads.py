@@ -43,7 +43,7 @@ def chunks(content, size):
 
 def sectors(words, empty=False):
     """A flat array of 32-bit words as payloads of 8 words, how many of them count, and ``last``; none are one beat of
-    none, and ``empty`` puts such a beat behind the others."""
+    none, and ``empty`` puts such a beat after the others."""
     words = np.asarray(words, "<u4")
     starts = range(0, len(words) + 8 * empty if len(words) else 1, 8)
     return [int.from_bytes(part.tobytes(), "little") | len(part) << 256 | (start == starts[-1]) << 260

@@ -41,7 +41,7 @@ class Source:
     ``PORT__ready``.
 
     It has no coroutine of its own, of which each would take as long as all that :meth:`Bench.run` does in a cycle:
-    whoever has sources and sinks calls :meth:`drive` between the edges, and :meth:`sample` at the rising one.
+    the owner of sources and sinks calls :meth:`drive` between the edges, and :meth:`sample` at the rising one.
 
     ``cycles`` are those of the transfers, as :meth:`sample` was told.
     """
@@ -53,7 +53,7 @@ class Source:
         self.cycles = []
 
     def send_nowait(self, beats):
-        """Has integers sent, behind those it was given before."""
+        """Has integers sent, after those it was given before."""
         self._queue.extend(beats)
 
     def set_pause_generator(self, generator):
@@ -95,7 +95,7 @@ class Sink:
         self.beats, self.cycles = [], []
 
     def set_pause_generator(self, generator):
-        """It is not ready in cycles in which the generator yields true; without one (None), only behind a cycle in
+        """It is not ready in cycles in which the generator yields true; without one (None), only after a cycle in
         which a beat was offered: a source that waits for ready never ends."""
         self._pause = generator
 

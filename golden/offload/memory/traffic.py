@@ -65,7 +65,7 @@ def beats(places: Places, scales: int | None = None, gather: bool = True, size: 
 
 
 def bursts(beats: Beats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Address and number of beats of the longest bursts: beats one behind the other that lie in the same 256 bytes.
+    """Address and number of beats of the longest bursts: beats one after the other that lie in the same 256 bytes.
 
     A line of scales is a burst of its own.
     """

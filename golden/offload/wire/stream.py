@@ -57,7 +57,7 @@ def packets(payload: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def _turns(lengths):
-    """Where in the streams, one behind the other and each filled up to whole turns, the turns of the payload lie."""
+    """Where in the streams, one after the other and each filled up to whole turns, the turns of the payload lie."""
     turns = -(-np.asarray(lengths, np.int64) // TURN)
     return np.argsort(np.concatenate([np.arange(n) for n in turns]), kind="stable")
 

@@ -15,7 +15,7 @@ __all__ = ["Chosen", "Error", "beyond", "check_blocks", "check_modes", "check_pa
 # Which part of a tensor a CDU has, for units that have to know where its blocks lie: every ``step``-th group of four
 # blocks, from number ``group`` on. Rows of the tensor have ``sectors``, the last with ``tail`` values. ``phase`` of
 # them are in front of the CDU's first, ``stride`` lie from one of its groups to its next one, both modulo ``sectors``;
-# a group of tiles counts as four. ``void`` rows of its last block lie behind the tensor's end, but for tiles.
+# a group of tiles counts as four. ``void`` rows of its last block lie after the tensor's end, but for tiles.
 share = data.StructLayout({"sectors": TILES, "tail": 4, "phase": FAR, "stride": FAR, "void": 3, "group": 3, "step": 4})
 
 
@@ -107,7 +107,7 @@ class Error(data.Struct):
 
 
 def rows_layout(size, halves=False):
-    """Payload of a compressed block's rows: up to ``size`` bytes, with anything behind them; of a block with a mask the
+    """Payload of a compressed block's rows: up to ``size`` bytes, with anything after them; of a block with a mask the
     row's part of it, of a counted block with the first row the first byte, of a block of halves the first half's byte
     with the first row and the other's with all others, of a block of segments whether the row begins with the byte of
     one, and otherwise nothing; ``last``; and, if some blocks with a mask or a first byte have ``halves``, with each row

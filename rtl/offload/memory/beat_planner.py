@@ -105,7 +105,7 @@ class BeatPlanner(wiring.Component):
         low = LIMIT.bit_length() - 1  # bits of a beat's place among those that may be one burst
         entered, decided = (stream.Signature(0).create(path=[name]) for name in ("entered", "decided"))
 
-        # Sums first: the beat behind the first one, and where the sector ends.
+        # Sums first: the beat after the first one, and where the sector ends.
         pipe = Pipeline(m, self.i, entered)
         index = i.address[5:]
         width = len(index)

@@ -28,10 +28,10 @@ class Payload(wiring.Component):
     address is offered, and then leaves without waiting for anything but ``w.ready``; of reads no more beats are
     requested than the FIFO has room for, so ``r.ready`` and ``b.ready`` are always 1.
 
-    A frame that does not fit the space is taken to its end, so that whoever counts its bytes knows its length;
+    A frame that does not fit the space is accepted to its end, so that its length can be counted;
     ``overflow`` is set, and no byte beyond the space is written. Nor does an address wrap: the space ends with memory.
 
-    Throughput: one beat a cycle, so a packet in 4. Latency: writing, 1 cycle from a packet to its first beat in the
+    Throughput: one beat per cycle, so a packet in 4. Latency: writing, 1 cycle from a packet to its first beat in the
     store, and from the last beat of a burst 1 to its address and 4 to its first beat of data; reading, 9 cycles from
     ``start`` to the address of a full burst, and 8 from the first of four beats to their packet. Buffering: two bursts
     of writes, ``outstanding`` beats of reads, a packet. Combinational paths: ``i.valid`` and ``i.p`` to ``i.ready``;
@@ -106,7 +106,7 @@ class Payload(wiring.Component):
         part = Signal(range(PARTS))  # of the packet
 
         # ------------------------------------------------------------------------------------- the walk of the space
-        index = Signal(self.address_width - 5, reset_less=True)  # the next beat, and how many begin behind it
+        index = Signal(self.address_width - 5, reset_less=True)  # the next beat, and how many begin after it
         left = Signal.like(index, reset_less=True)
         first = Signal(range(LIMIT), reset_less=True)  # of the burst, as the low bits of an index
         fresh, none, final = Signal(), Signal(), Signal()  # just started; no beat is left; the next one is the last

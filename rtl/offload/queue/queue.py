@@ -22,7 +22,7 @@ class Queue(wiring.Component):
     registers, and what became of the tensor is written into its own descriptor. ``tail`` counts when memory has
     answered that. Of three descriptors, one is read or planned, one at work, one reported, at most.
 
-    The ring stops behind a soft reset, behind an error if it is to, and when memory fails it: what has been read ahead
+    The ring stops after a soft reset, after an error if it is to, and when memory fails it: what has been read ahead
     is dropped, and comes again when it goes on. A tensor that is given up is reported, once all is at rest.
 
     Nothing of it waits for anything but memory and the accelerator: lines that were asked for are always taken, and a
@@ -144,7 +144,7 @@ class Queue(wiring.Component):
             fetch.index.eq(halves(m, self.ring[9:], place)),
             self.quiet.eq(~fetch.busy & ~report.busy & ~report.start),  # nobody clears what a report is made of
             self.wrong.eq(unread | (report.answered & (fault | report.failed))),
-            # Whoever has seen that the ring stops waits for the tensor at work, whatever that was to tell.
+            # A host that has seen the ring stop waits for the tensor at work, whether or not that was to notify it.
             self.event.eq(self.wrong | (report.answered & (notify | ~(going | gone | self.abort)))),
         ]
 

@@ -35,7 +35,7 @@ class BlockFormat:
     ======== =============================================================================================
 
     With ``halves``, blocks with a mask and counted ones have a byte for each half of the block, too: in front of the
-    mask, or behind the first byte, which counts them, so that at most ``8 * row + 2`` bytes follow. Of 6 bits it does
+    mask, or after the first byte, which counts them, so that at most ``8 * row + 2`` bytes follow. Of 6 bits it does
     so modulo 64: 0 stands for 64, and 1 for 66.
 
     Raises
@@ -110,5 +110,5 @@ class BlockFormat:
 
     @property
     def item(self):
-        """Bytes of an item behind a mask."""
+        """Bytes of an item after a mask."""
         return self.row // 8

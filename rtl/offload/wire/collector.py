@@ -15,7 +15,7 @@ class Gatherer(wiring.Component):
     """Puts a block together from its eight chunks.
 
     A chunk is rotated to where the bytes before it end, and bytes have an enable each: what comes later overwrites what
-    lies behind the end of what came before.
+    lies after the end of what came before.
 
     Throughput: one chunk a cycle. Combinational path: ``again`` and ``tail`` to ``i.ready``.
 
@@ -155,7 +155,7 @@ class Filler(wiring.Component):
         valid, last, across = Signal(), Signal(reset_less=True), Signal()  # of the piece that is written
         at = Signal.like(position, reset_less=True)
         content = Signal(unit * piece, reset_less=True)
-        closing, ended, leaves = Signal(), Signal(), Signal()  # all pieces have been written; zeros behind them, too
+        closing, ended, leaves = Signal(), Signal(), Signal()  # all pieces have been written; zeros after them, too
         m.d.comb += [
             end.eq(position + (self.i.p.count >> fine)),
             self.i.ready.eq(~valid | ~across | self.o.ready),
@@ -196,7 +196,7 @@ class Filler(wiring.Component):
 
 
 class Collector(wiring.Component):
-    """Takes one block of each CDU in turn and sends them, one behind the other, in packets.
+    """Takes one block of each CDU in turn and sends them, one after the other, in packets.
 
     Each CDU's block is put together in a register of its own. From there it moves in one to three pieces (see
     :class:`~actcodec.rtl.offload.wire.round_robin.Sizes`) to the register of a packet. This takes the place of the

@@ -32,7 +32,7 @@ class Dispenser(wiring.Component):
     Ports
     -----
     piece : input, as many bytes as a piece has
-        Part of a block, its first byte in the least significant bits; of a block's last piece, anything behind its end.
+        Part of a block, its first byte in the least significant bits; of a block's last piece, anything after its end.
     load : input, a bit for each piece of the longest block
         Bit k: ``piece`` is the block's k-th. The first one only when ``free``.
     whole : input
@@ -88,7 +88,7 @@ class Dispenser(wiring.Component):
         row = Signal(3)
         mask = Signal(8, reset_less=True)  # of the row
         # Where its words begin, in granules, of which `across` has the multiples of `span`: one row more adds one of
-        # those at most. Without words of 4 bytes, all blocks lie behind where a mask ends.
+        # those at most. Without words of 4 bytes, all blocks lie after where a mask ends.
         low = (span - 1).bit_length()
         skipped = 0 if sizes.wide else sizes.head
         place, end = Signal(low, reset_less=True), Signal(low + 1)

@@ -91,7 +91,7 @@ class Sizes:
 
     @property
     def chunk(self):
-        """The longest chunk of a block behind the first: a row, or whatever a coder of counted blocks makes of it. A
+        """The longest chunk of a block after the first: a row, or whatever a coder of counted blocks makes of it. A
         power of two."""
         return 32 if self.wide else MASK + 8 if self.counted else 8
 
@@ -182,7 +182,7 @@ class RoundRobin(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         run = GROUP * self.cdus
-        # Blocks of this run of groups and those behind it; the upper half, and whether it has any, may follow
+        # Blocks of this run of groups and those after it; the upper half, and whether it has any, may follow
         # late, since then the lower one alone is more than any question is about.
         left = Signal(32, reset_less=True)
         upper = Signal(reset_less=True)

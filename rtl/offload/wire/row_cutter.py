@@ -17,7 +17,7 @@ def beat_size(modes):
 
 
 def window_size(modes):
-    """Most bytes that move in a cycle: a beat, or a row with the mask behind it."""
+    """Most bytes that move in a cycle: a beat, or a row with the mask after it."""
     return max(beat_size(modes), *(mode.format.head + mode.format.row for mode in modes))
 
 
@@ -26,7 +26,7 @@ class RowCutter(wiring.Component):
     splitter does for several CDUs.
 
     It takes the mask of the first block on its own; then the bytes of a row in every cycle, and together with those of
-    row 7 the mask of the next block, which lies behind them.
+    row 7 the mask of the next block, which lies after them.
 
     Throughput: one row a cycle, hence 8 cycles a block (and one more for a tensor of blocks with a mask). Latency: none
     from a row's bytes to the row. Buffering: a mask. Combinational paths: ``bytes.valid`` and ``bytes.p`` to ``o``,
@@ -84,7 +84,7 @@ class RowCutter(wiring.Component):
         # The state is about what is taken next.
         first = Signal()  # the mask of the first block, else a row
         row = Signal(3)
-        mask = Signal(64, reset_less=True)  # of that row and, above, of those behind it
+        mask = Signal(64, reset_less=True)  # of that row and, above, of those after it
         remaining = Signal(32, reset_less=True)  # blocks whose row 0 has not been taken
         final = Signal()  # there is none; lags, as it is needed in row 7 only
 
@@ -96,7 +96,7 @@ class RowCutter(wiring.Component):
         accepted = Signal()
 
         def by_item(value, other):
-            """A value for as many bytes as an item behind a mask has; ``other`` without a mask, by the mode."""
+            """A value for as many bytes as an item after a mask has; ``other`` without a mask, by the mode."""
             values = {mode.format.item: value(mode.format.item) for mode in self.modes if _masked(mode)}
             return mode.choose(lambda mode: values[mode.format.item] if _masked(mode) else other(mode))
 

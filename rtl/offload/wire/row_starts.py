@@ -47,7 +47,7 @@ class RowStarts(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         sectors = self.sectors
-        begin, block = Signal(3), Signal(2, reset_less=True)  # the cycles behind ``load``; in the group
+        begin, block = Signal(3), Signal(2, reset_less=True)  # the cycles after ``load``; in the group
         turns, moves, moved, short = (Signal(name=name) for name in ("turns", "moves", "moved", "short"))
         first = Signal(signed(TILES + 1), reset_less=True)  # sectors of the row from the next group's first one on
         left = Signal(NEAR, reset_less=True)  # from this block's first one on

@@ -58,7 +58,7 @@ class Splitter(wiring.Component):
         As those of the CDUs' :class:`~actcodec.rtl.offload.wire.row_starts.RowStarts`, of which ``load`` has a bit for
         each.
     void, ending : input, as these
-        Rows of the tensor's last block in memory that lie behind its end; the CDU that has this block, one bit for
+        Rows of the tensor's last block in memory that lie after its end; the CDU that has this block, one bit for
         each. Constant as ``blocks``.
     busy : output
         Rows are still to be given, or packets to be taken.
@@ -117,7 +117,7 @@ class Splitter(wiring.Component):
         # What may be behind a place in the stream, up to where it goes on.
         ahead = most if halves else piece
         depth = ahead - 1
-        # A block without a mask is shown as if it had one, so that what is behind its head always begins in the same
+        # A block without a mask is shown as if it had one, so that what is after its head always begins in the same
         # lanes; unless that would take another piece.
         masked = mode(lambda mode: mode.format.kind == "mask")
         begin = Signal(range(depth + 1))
@@ -162,7 +162,7 @@ class Splitter(wiring.Component):
 
         # ---------------------------------------------------------------------------------------- the blocks
         def beyond(place):
-            """Whether the block begins behind a place of the stream's end, which may lie inside of the block before."""
+            """Whether the block begins after a place of the stream's end, which may lie inside of the block before."""
             return (place - base)[len(base) - 1]
 
         lanes = [Cat(store, source).word_select(k, unit) for k in range(depth + packet)]
@@ -222,7 +222,7 @@ class Splitter(wiring.Component):
             follow, followed = Signal(8), Signal(8, reset_less=True)
             says = {(8, False): head, (8, True): head, (6, False): Mux(head[:6].all(), 64, head[:6]),
                     (6, True): Mux(head[1:6].any(), head[:6], Cat(Const(0, 1), head[0], Const(0b10000, 5)))}
-            further = ones(m, Cat(begins[1:], Const(0, 1))) if sizes.segments else 0  # segments behind the first
+            further = ones(m, Cat(begins[1:], Const(0, 1))) if sizes.segments else 0  # segments after the first
             m.d.comb += follow.eq(mode.choose(
                 lambda mode: says[mode.format.bits, mode.format.halves] if mode.format.counted
                 else further if mode.format.kind == "segments" else 0))

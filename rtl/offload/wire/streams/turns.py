@@ -52,7 +52,7 @@ class Turns(wiring.Component):
     moves : output
         Lanes that move.
     at : output, for each lane, of 16 bits
-        The slot in which it does, one-hot; none behind the packets' ends.
+        The slot in which it does, one-hot; none after the packets' ends.
     after : output
         Slots of the packet that are done after this cycle.
     whole : output
@@ -92,7 +92,7 @@ class Turns(wiring.Component):
             before = counted(pending[:c])
             m.d.comb += [self.at[c].eq(choose(zip(before, spots, strict=False))),
                          closing[c].eq(choose(zip(before, last, strict=False))),
-                         # Whoever is before it has a slot if it has one.
+                         # Each lane before it has a slot if it has one.
                          self.moves[c].eq(pending[c] & able & choose(zip(before, inside, strict=False)))]
         moved = counted(self.moves)
         following = choose(zip(moved, spots, strict=True))
