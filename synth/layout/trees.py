@@ -197,7 +197,7 @@ def plant(delays, placement, mix=MIX):
     for cell, kind in enumerate(delays.kinds):
         netlist.change(cell, delays.names[kind])
     planter = _Planter(delays, placement.points(netlist).tolist(), mix)
-    old, places, count = [], [], 0
+    spare, places, count = [], [], 0
 
     def connect(bit, readers):
         for node in readers:
@@ -214,9 +214,9 @@ def plant(delays, placement, mix=MIX):
         if tree:
             readers, buffers = tree
             connect(bit, readers)
-            old += buffers
+            spare += buffers
             count += 1
-    left = np.array(netlist.remove(old), np.int64)
+    left = np.array(netlist.remove(spare), np.int64)
     netlist.number()
     old = left[left < len(placement.x)]
     added = np.array(places, np.int64).reshape(-1, 2)
