@@ -11,8 +11,8 @@ from formal.engine import BUILD, fingerprint, prove
 
 __all__ = ["Proof", "decide", "key", "proofs"]
 
-THEMES = ("streams", "order", "ends", "progress", "interleaving", "unpacking", "sparse", "pooling", "runlengths",
-          "memory", "lite", "turns", "dealing", "slots", "ring")
+THEMES = ("streams", "order", "ends", "progress", "interleaving", "beats", "unpacking", "sparse", "pooling",
+          "runlengths", "memory", "lite", "turns", "dealing", "slots", "ring")
 
 
 @dataclass(frozen=True, eq=False)

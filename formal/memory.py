@@ -35,11 +35,12 @@ def master(component, folder, *names):
 
 
 def tensor(h, unit, places):
-    """Places come behind the start of a tensor, up to the last one."""
+    """Places come behind the start of a tensor, up to the last one; returns whether some are to come."""
     open_ = Signal(name="open")
     h.m.d.sync += open_.eq(unit.start | (open_ & ~unit.abort & ~(moves(places) & places.p.last)))
     h.assume(open_ | ~places.valid)
     h.assume(held(h, Port("", False, places.valid, places.ready, places.p.as_value())))
+    return open_
 
 
 def moves(port):
