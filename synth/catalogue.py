@@ -116,13 +116,13 @@ def run(work, threads, done, recipes=None, begun=lambda job: None):
     without one is mapped with the first of all; returns for each what :func:`~actcodec.synth.flow.synthesise` does, or
     the SynthesisError. ``begun`` is called with each job when it begins, ``done`` with it and its result, or None if it
     failed, when it is done."""
-    runs = {}
+    runs = {}  # by label
 
-    def key(job):
-        return job.name, job.text, *sorted(job.texts.items())  # wholes may differ in their parts alone
+    def key(job):  # of a folder, which belongs to one run at a time: labels may have the same netlist
+        return job.name, job.text, *sorted(job.texts.items())
 
     def parts(job):
-        return {module: runs.get(key(part)) for module, part in job.parts.items()}
+        return {module: runs.get(part.label) for module, part in job.parts.items()}
 
     def one(job):
         result, recipe = None, None if recipes is None else recipes.get(job.label, next(iter(RECIPES)))
@@ -139,12 +139,13 @@ def run(work, threads, done, recipes=None, begun=lambda job: None):
     waiting = sorted(work, key=lambda job: (bool(job.parts), len(job.text)))
     with ThreadPoolExecutor(threads) as pool:
         while waiting:
-            busy = [run for run in runs.values() if not run.done()]
-            able = [job for job in waiting if all(part and part.done() for part in parts(job).values())]
+            busy = {job.label: key(job) for job in work if job.label in runs and not runs[job.label].done()}
+            able = [job for job in waiting if key(job) not in busy.values()
+                    and all(part and part.done() for part in parts(job).values())]
             assert able or busy, "the parts of a job are jobs, too"
             if able and len(busy) < threads:
                 waiting.remove(able[0])
-                runs[key(able[0])] = pool.submit(one, able[0])
+                runs[able[0].label] = pool.submit(one, able[0])
             else:
-                wait(busy, return_when=FIRST_COMPLETED)
-    return [runs[key(job)].exception() or runs[key(job)].result() for job in work]
+                wait([runs[label] for label in busy], return_when=FIRST_COMPLETED)
+    return [runs[job.label].exception() or runs[job.label].result() for job in work]

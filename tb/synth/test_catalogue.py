@@ -1,6 +1,7 @@
 """What is mapped, in which order, and what is recorded of it."""
 
 from io import StringIO
+from time import sleep
 from types import SimpleNamespace
 
 import pytest
@@ -119,3 +120,23 @@ def test_progress_names_what_is_mapped_and_says_that_the_last_is_long(mapping, t
     assert all(bar == f"mapping to Nangate45: {name}" for name, _, bar in began)
     lines = [line.split(": ") for line in shown.splitlines() if line.endswith((" s", "failed"))]
     assert lines == ([] if terminal else [["small", "7 s"], ["broken", "failed"], ["lane", "7 s"], ["whole", "7 s"]])
+
+
+def test_two_labels_of_one_netlist_do_not_share_a_folder_at_the_same_time(monkeypatch):
+    """As of collectors for nibble and rice; each has a result of its own."""
+    work = [Job(label, None, "collector", None, {}, text, {}) for label, text in (
+        ("nibble", "same"), ("rice", "same"), ("other", "other text"))]
+    running, most = set(), [0]
+
+    def synthesise(name, text, recipe, parts, arrival, apart):
+        assert text not in running
+        running.add(text)
+        most[0] = max(most[0], len(running))
+        sleep(0.05)
+        running.remove(text)
+        return recipe
+
+    monkeypatch.setattr(catalogue, "synthesise", synthesise)
+    recipes = {"nibble": "fast", "rice": "wide", "other": "flat"}
+    assert catalogue.run(work, 2, lambda job, result: None, recipes) == ["fast", "wide", "flat"]
+    assert most == [2]
