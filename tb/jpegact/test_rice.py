@@ -59,7 +59,7 @@ async def keeps_the_last_word_of_a_block_while_a_long_one_comes(dut):
     """Blocks of three words, of which the last line alone reaches the third one, each with a raw block behind it."""
     bench = await Coder.started(dut)
     random = bench.random
-    few = np.zeros((200, 64), np.int8)
+    few = np.zeros((600, 64), np.int8)
     for row in few:
         row[48:] = (random.random(16) < 0.6) * random.integers(-128, 128, 16)
     table = rice.Table((6,) * 15, 16, (1, 2, 2, 2), True)
