@@ -22,8 +22,20 @@ FAR = 0b100000  # a field of a code, in two's complement, with which all is zero
 LATENCY = 10  # rows that come in until the first one leaves
 
 
-def _greater(one, other):
-    return Mux(one > other, one, other)
+def _exceeds(one, other):
+    """Whether ``one`` is greater: a tree of pairs (greater, not less), one for each bit. An operator's carries would
+    have exclusive ors in front of them, and this is the slowest path."""
+    bits = [(a & ~b, a | ~b) for a, b in zip(one, other, strict=True)]
+    while len(bits) > 1:
+        odd = bits[len(bits) & ~1 :]
+        bits = [(high[0] | (high[1] & low[0]), high[1] & low[1]) for low, high in _pairs(bits[: len(bits) & ~1])] + odd
+    return bits[0][0]
+
+
+def _pairs(values):
+    """The values, two by two."""
+    values = list(values)
+    return list(zip(values[::2], values[1::2], strict=True))
 
 
 def _layout(width, coded):
@@ -97,15 +109,15 @@ class Encode(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        i, chunks, self._m, self._wire = self.i, self.chunks, m, partial(wires.wire, m)
+        i, chunks, self._m = self.i, self.chunks, m
+        self._wire = wire = partial(wires.wire, m)
         self._flags = {}
         # The settings stand: where they are decoded costs no time.
         ceil, even = Signal(reset_less=True), Signal(reset_less=True)
         m.d.sync += [ceil.eq(self.rule == RULES.index("rceil")), even.eq(self.rule == RULES.index("even"))]
 
         # ---------------------------------------------------------------------------------------------- movement
-        there = Signal(LATENCY)  # rows, from the first register on
-        lasts = Signal(LATENCY)
+        there = Signal(LATENCY)  # rows, from the first register on, without a gap between them
         flushing, left = Signal(), Signal()  # the last row is inside; the one at the end has left
         move, free = Signal(), Signal()
         phase = Signal(3)  # of the row that comes in
@@ -114,11 +126,10 @@ class Encode(wiring.Component):
             i.ready.eq(free & ~flushing),
             move.eq(free & (flushing | i.valid)),
             chunks.valid.eq(there[-1] & ~left),
-            chunks.p.last.eq(lasts[-1]),
+            chunks.p.last.eq(~there[-2]),  # with nothing behind it, a row only goes on to flush the unit
         ]
         with m.If(move):
-            m.d.sync += [there.eq(Cat(~flushing, there)), lasts.eq(Cat(i.p.last & ~flushing, lasts)), left.eq(0),
-                         phase.eq(phase + 1)]
+            m.d.sync += [there.eq(Cat(~flushing, there)), left.eq(0), phase.eq(phase + 1)]
         with m.Elif(chunks.ready):
             m.d.sync += left.eq(left | there[-1])
         with m.If(i.valid & i.ready & i.p.last):
@@ -134,46 +145,58 @@ class Encode(wiring.Component):
             return one
 
         # ------------------------------------------------------------------------------------------------- a row
+        # A key is an exponent and, in the lowest bit, whether the rule wants the next scale. Of each two lanes, one bit
+        # says whose is the greater one: registers hold both exponents as it is.
         lanes = [self._aligned(word) for word in i.p.data]
-        keys = [self._wire(Cat(self._up(word, fraction, ceil, even), Mux(word[23:31].all(), 0, word[23:31])))
-                for word, (_, _, fraction) in zip(i.p.data, lanes, strict=True)]
-        keys = [register(_greater(*pair), "pair") for pair in zip(keys[::2], keys[1::2], strict=True)]
+        ups = [self._up(fraction, ceil, even) for _, _, fraction in lanes]
+        firsts = [register(self._first(*(Cat(up, word[23:31]) for up, word in pair),
+                                       *(word[23:31].all() for _, word in pair)), "first")
+                  for pair in _pairs(zip(ups, i.p.data, strict=True))]
+        ups = [register(up, "up") for up in ups]
         # Of what is special, two bits of the fraction say what it is.
         lanes = [[register(part, "lane") for part in lane] for lane in lanes]
-        special = [self._wire(exponent.all()) for _, exponent, _ in lanes]
-        nans = [self._wire(one & fraction.any()) for one, (_, _, fraction) in zip(special, lanes, strict=True)]
-        greatest = register(_greater(*(self._wire(_greater(*keys[k : k + 2])) for k in (0, 2))), "greatest")
-        nan = register(Cat(nans).any(), "nan")
+        special = [wire(exponent.all()) for _, exponent, _ in lanes]
+        nans = [wire(one & fraction.any()) for one, (_, _, fraction) in zip(special, lanes, strict=True)]
+        keys = [wire(Mux(first, *(Cat(up, exponent) for up, (_, exponent, _) in pair)))
+                for first, pair in zip(firsts, _pairs(zip(ups, lanes, strict=True)), strict=True)]
         lanes = [(register(sign, "sign"), register(exponent, "exponent"),
                   register(Cat(fraction[0] | one, Mux(one, number, fraction[1]), fraction[2:]), "fraction"))
                  for (sign, exponent, fraction), one, number in zip(lanes, special, nans, strict=True)]
-        row = [register(self._packed(greatest[1:], *lane), "row") for lane in lanes]
-        top = register((greatest[1:] + self._constant(lambda form: form.bias + form.emax))[:9], "top")
+
+        # ----------------------------------------------------------------------------------------------- the scale
+        # It is that of four rows: the greatest key from their first one to the newest. Whatever is below what makes a
+        # scale of 0 counts as that.
+        begins = wire(phase[:2] == 1)
+        bottom = Cat(Const(0, 1), self._constant(lambda form: form.emax))
+        most, held, some = Signal(9, reset_less=True), Signal(9, reset_less=True), Signal(reset_less=True)
+        before = wire(Mux(begins, bottom, most))
+        # For integers there is no scale above 254.
+        newest = Cat(most[0] & ~(self._any(lambda form: form.emax == 0) & most[2:].all()), most[1:])
+        # All comparisons of two pairs' keys and the one before at once.
+        none = [wire(one & other) for one, other in _pairs(special)]
+        winners = [(wire(Mux(self._first(*pair, *empty), *pair)), wire(empty[0] & empty[1]))
+                   for pair, empty in zip(_pairs(keys), _pairs(none), strict=True)]
+        (one, one_none), (other, other_none) = winners
+        stays = wire((~_exceeds(one, before) | one_none) & (~_exceeds(other, before) | other_none))
+        goes = wire(self._first(one, other, one_none, other_none))
+        greatest = wire(choose([(stays, before), (~stays & goes, one), (~stays & ~goes, other)]))
+        lacks = self._any(lambda form: form.nan is None)
+        base, hidden, now_hidden = Signal(signed(6), reset_less=True), Signal(reset_less=True), Signal()
+        m.d.comb += now_hidden.eq(Mux(begins, some & lacks, hidden))
+        first = Signal(8, reset_less=True)
+        # One adder: the lowest bit of the sum carries whether the exponent goes up, but not from that of zeros.
+        scale = wire(Mux(hidden, NAN, ((held - bottom + held[1:].any()) >> 1)[:8]))
+
+        row = [register(self._packed(most[1:], *lane), "row") for lane in lanes]
+        top = register((most[1:] + self._constant(lambda form: form.bias + form.emax))[:9], "top")
         for _ in range(STORED - 4):
             row, top = [register(lane, "row") for lane in row], register(top, "top")
         row = [register(lane, "row") for lane in row]
-
-        # ----------------------------------------------------------------------------------------------- the scale
-        # It is that of the four rows whose last one is the newest of which the greatest is known. Whatever is below
-        # what makes a scale of 0 counts as that.
-        most, held, some = Signal(9, reset_less=True), Signal(9, reset_less=True), Signal(reset_less=True)
-        bottom = Cat(Const(0, 1), self._constant(lambda form: form.emax))
-        begins, ends = (self._wire(phase[:2] == (k + 2) % HALF) for k in (0, HALF - 1))
-        before = self._wire(Mux(begins, bottom, most))
-        exceeds = self._wire(greatest > before)
-        void, lacks = Signal(), self._any(lambda form: form.nan is None)
-        base, hidden, now_hidden = Signal(signed(6), reset_less=True), Signal(reset_less=True), Signal()
-        m.d.comb += [void.eq(nan | (some & ~begins)), now_hidden.eq(Mux(ends, void & lacks, hidden))]
-        # The field of a code whose exponent is its row's greatest one, for either.
-        with_greatest, with_most = (self._base(top, one) for one in (greatest, Mux(ends, most, held)))
-        first = Signal(8, reset_less=True)
-        # One adder: the lowest bit of the sum carries whether the exponent goes up, but not from that of zeros.
-        scale = self._wire(Mux(hidden, NAN, ((held - bottom + held[1:].any()) >> 1)[:8]))
         with m.If(move):
-            m.d.sync += [most.eq(Mux(exceeds, greatest, before)), some.eq(void), hidden.eq(now_hidden),
-                         base.eq(Mux(now_hidden, FAR, Mux(ends & exceeds, with_greatest, with_most)))]
-            with m.If(ends):
-                m.d.sync += [held.eq(Mux(exceeds, greatest, before)), first.eq(scale)]
+            m.d.sync += [most.eq(greatest), some.eq(Cat(nans).any() | (some & ~begins)), hidden.eq(now_hidden),
+                         base.eq(Mux(now_hidden, FAR, self._base(top, Mux(begins, newest, held))))]
+            with m.If(begins):
+                m.d.sync += [held.eq(newest), first.eq(scale)]
 
         # ---------------------------------------------------------------------------------------------- elements
         shifted = [self._shift(row, base, hidden) for row in row]
@@ -232,15 +255,19 @@ class Encode(wiring.Component):
         tail = self._by_mantissa(lambda bits: word[: 22 - bits].any())
         return word[31], word[23:31], self._wire(Cat(tail, self._by_mantissa(lambda m: word[22 - m : 23])[: most + 1]))
 
-    def _up(self, word, fraction, ceil, even):
-        """Whether the rule wants the next scale for such a fraction; for integers there is none above 254."""
+    @staticmethod
+    def _first(one, other, no_one, no_other):
+        """Whether the greater of two keys, that are none if so said, is the first one."""
+        return (_exceeds(one, other) & ~no_one) | no_other
+
+    def _up(self, fraction, ceil, even):
+        """Whether the rule wants the next scale for such a fraction."""
         more, guard = fraction[:2].any(), fraction[1]
         ones = self._by_mantissa(lambda bits: fraction[2 : 2 + bits].all())
         beyond = ones & more
         if any(form.name == "e4m3" for form in self.formats):  # whose greatest mantissa is even
             beyond |= self._any(lambda form: form.name == "e4m3") & fraction[3:5].all() & (fraction[2] | more)
-        up = (ceil & beyond) | (even & ones & guard)
-        return up & ~(self._any(lambda form: form.emax == 0) & word[24:31].all())
+        return self._wire((ceil & beyond) | (even & ones & guard))
 
     def _packed(self, top, sign, exponent, fraction):
         """A value as what it takes to make its code: how far its exponent is below the row's greatest one, all ones if
