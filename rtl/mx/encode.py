@@ -10,7 +10,7 @@ from actcodec.rtl.common import carrysave, wires
 from actcodec.rtl.common.onehot_shift import choose
 from actcodec.rtl.common.packer import chunk_layout
 from actcodec.rtl.common.vectors import words
-from actcodec.rtl.mx.element import HALF, NAN, check_elements
+from actcodec.rtl.mx.element import NAN, check_elements
 from actcodec.rtl.offload.wire.block_format import HALVES
 
 __all__ = ["LATENCY", "RULES", "Encode"]
@@ -126,7 +126,7 @@ class Encode(wiring.Component):
             i.ready.eq(free & ~flushing),
             move.eq(free & (flushing | i.valid)),
             chunks.valid.eq(there[-1] & ~left),
-            chunks.p.last.eq(~there[-2]),  # with nothing behind it, a row only goes on to flush the unit
+            chunks.p.last.eq(~there[-2]),  # a row without a next one moves only to flush the unit
         ]
         with m.If(move):
             m.d.sync += [there.eq(Cat(~flushing, there)), left.eq(0), phase.eq(phase + 1)]
@@ -146,7 +146,7 @@ class Encode(wiring.Component):
 
         # ------------------------------------------------------------------------------------------------- a row
         # A key is an exponent and, in the lowest bit, whether the rule wants the next scale. Of each two lanes, one bit
-        # says whose is the greater one: registers hold both exponents as it is.
+        # says whose is greater: the exponents are in registers anyway.
         lanes = [self._aligned(word) for word in i.p.data]
         ups = [self._up(fraction, ceil, even) for _, _, fraction in lanes]
         firsts = [register(self._first(*(Cat(up, word[23:31]) for up, word in pair),
@@ -257,7 +257,7 @@ class Encode(wiring.Component):
 
     @staticmethod
     def _first(one, other, no_one, no_other):
-        """Whether the greater of two keys, that are none if so said, is the first one."""
+        """Whether the first of two keys is the greater one; ``no_one`` and ``no_other``: that key does not count."""
         return (_exceeds(one, other) & ~no_one) | no_other
 
     def _up(self, fraction, ceil, even):
