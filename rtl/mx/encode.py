@@ -50,13 +50,13 @@ class Encode(wiring.Component):
     ::
 
         sectors -> align -> two rows -> distances -> four rows -> shift -> round -> two rows -> chunks
-                    | greatest of a row ^ , of four rows ------------ ^ scale ----------------- ^
+                    | greatest so far --^----------------------- ^ scale -------------------- ^
 
     No rounding looks at more of a value than its exponent, the bits of an element's mantissa and the one behind them,
-    and whether there are any others: that is all of a row that waits for its greatest exponent. What waits for the
-    scale is less: how far an exponent is below that one, as far as elements reach. An exponent below that of the
-    element's smallest normal number is a shift to the right, so that normal, subnormal and integer elements are one
-    datapath. Both scales of a block leave in front of its first row.
+    and whether there are any others: that is all of a row that waits for the greatest exponent of those that share its
+    scale, up to that row. What waits for the scale is less: how far an exponent is below that one, as far as elements
+    reach. An exponent below that of the element's smallest normal number is a shift to the right, so that normal,
+    subnormal and integer elements are one datapath. Both scales of a block leave in front of its first row.
 
     Throughput: a sector a cycle, 8 cycles a block. Latency: 10 cycles. Buffering: ten rows; a row moves only when
     another comes in, or after the last one, which flushes the unit. Combinational path: ``chunks.ready`` to
