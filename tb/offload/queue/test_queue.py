@@ -72,7 +72,7 @@ class Accelerator:
         dut = self.dut
         while True:
             if dut.check.value == 1:
-                for _ in range(int(self.random.integers(1, 1 + max(self.work, 2)))):
+                for _ in range(int(self.random.integers(1, 1 + min(max(self.work, 2), 200)))):
                     await FallingEdge(dut.clk)
                 dut.checked.value = 1
                 await FallingEdge(dut.clk)
@@ -329,7 +329,7 @@ async def gives_up_at_any_moment(dut):
         it.asks, it.wrong, it.work = set(), set(), int(random.choice([0, 20, 100]))
         wait = int(random.integers(1, 60 if turn % 3 else 400))
         if turn % 10 == 9:  # amid the first one
-            it.work, wait = 2000, 300
+            it.work, wait = 2000, 600  # when it has certainly begun
         last = number + it.size
         await it.doorbell(last)
         for _ in range(wait):
