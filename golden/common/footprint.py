@@ -27,7 +27,7 @@ class Stash(NamedTuple):
 
 
 class Footprint(NamedTuple):
-    """Activations sizes by one way of training; `ratio` is normal training's bytes over these."""
+    """Sizes of activations that one way of training keeps; `ratio` is normal training's bytes over these."""
 
     name: str
     bytes: Mapping[str, float]  # of each category
