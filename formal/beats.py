@@ -3,7 +3,7 @@
 First, of a planner by itself: how many beats a place has follows from that place and from those before it in the
 tensor. The harness counts them from the places alone, so it does not matter when these come, or when steps leave. The
 two planners of a reader see the same places and settings, so, whichever is in front, they plan the same beats of each
-place, and as many of the tensor. Besides, what joins a burst lies behind the beat before.
+place, and as many of the tensor. Besides, a beat joins only the one right before it.
 
 Then, of a reader, of which that is assumed: when the one that asks is through, the other wants only what has been
 planned and not taken; when the other is through, nothing like that is left, as never more are taken than planned, each
@@ -16,21 +16,20 @@ No tool finds by itself why. What relates the planners is a number: beats that o
 taken are those under way and those of the burst that is open.
 """
 
-from amaranth.hdl import Cat, Const, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Mux, Signal
 from amaranth.lib import data
 
 from actcodec.rtl.common.axi import address_layout
 from actcodec.rtl.offload.memory.beat_planner import BeatPlanner, step_layout
 from actcodec.rtl.offload.memory.reader import Reader
 from formal.catalogue import Proof
-from formal.harness import Harness
-from formal.inside import outputs, peeked
+from formal.inside import Inside
 from formal.memory import WIDTH, beats, master, moves, spare, stored, tensor
 
 __all__ = ["proofs"]
 
 PLANNED = "a place has the beats that follow from it and from those before it"
-JOINS = "what joins lies behind the beat before, in the same 256 bytes"
+JOINS = "a beat joins only the one right before it, in the same 256 bytes"
 ENDS = "something moves within some willing cycles, until it is idle"
 COUNTED = "beats that are planned and not taken are under way, or in the open burst"
 INSIDE = "a planner has a place inside, or one to come, until the last one's last step"
@@ -43,9 +42,8 @@ def plans(folder):
     """The harness for a planner."""
     component = BeatPlanner(WIDTH)
     names = ["entered__ready", "entered__valid", "decided__valid", "known", "cached", "line_0", "line_1"]
-    h = Harness(component, peeked(component, folder, *names))
-    inner = outputs(h.text, names)
-    unit, m = h.unit(**{f"o_{name}": value for name, value in inner.items()}), h.m
+    h = Inside(component, folder, *names)
+    unit, inner, m = h.ports, h.inner, h.m
     i, o, step, on = unit.i, unit.o, unit.o.p, inner["entered__ready"]
     for name in ("gather", "scaled"):
         h.drive(getattr(unit, name), h.rigid(1, name))
@@ -56,11 +54,11 @@ def plans(folder):
         m.d.sync += [place.eq(i.p), entered.eq(i.valid)]
     index, line, slot = place.address[5:], place.channel[3:], place.slot
     some, straddles = place.words != 0, place.address[2:5] + place.words > WORDS
-    # What the places before have left behind.
+    # What the unit remembers of the places before.
     known, cached = Signal(name="was_known"), Signal(2, name="was_cached")
     previous, lines = Signal.like(index, name="was_previous"), [Signal.like(line, name=f"was_{k}") for k in range(2)]
     hit = Mux(slot, cached[1] & (lines[1] == line), cached[0] & (lines[0] == line))
-    needs, seen = Signal(2, name="needs"), Signal(2, name="seen")
+    needs, count = Signal(2, name="needs"), Signal(2, name="count")
     with m.If(entered & on):
         with m.If(some):
             m.d.sync += [known.eq(1), previous.eq(index + straddles)]
@@ -74,10 +72,10 @@ def plans(folder):
             (unit.scaled & ~hit) + (unit.gather & some & ~(known & (index == previous))) + (unit.gather & straddles))]
     before = Signal.like(index, name="before")
     with m.If(moves(o)):
-        m.d.sync += seen.eq(Mux(step.final, 0, seen + 1))
+        m.d.sync += count.eq(Mux(step.final, 0, count + 1))
         with m.If(step.burst.beat):
             m.d.sync += before.eq(step.burst.index)
-    h.check(PLANNED, ~o.valid | Mux(step.final, seen + step.burst.beat == needs, step.burst.beat))
+    h.check(PLANNED, ~o.valid | Mux(step.final, count + step.burst.beat == needs, step.burst.beat))
     h.check(PLANNED, (entered == inner["entered__valid"]) & (decided == inner["decided__valid"]))
     h.check(PLANNED, (known == inner["known"]) & (cached == inner["cached"]))
     for k in range(2):
@@ -87,7 +85,7 @@ def plans(folder):
 
 
 def joined(step, before):
-    """Whether a step's beat joins only that which lies in front of it."""
+    """Whether a step's beat joins none but the one right before it."""
     return ~(step.beat & step.joins) | ((step.index == before + 1) & (step.index[:3] != 0))
 
 
@@ -132,36 +130,28 @@ def reads(memory, outstanding, folder):
                 inner["comes"]).any()
     stuck = h.stuck(moved, willing, PATIENCE)
 
-    # Each has to hold if all have held in every cycle before: so none can be the first to fail.
-    held, all_ = Signal(init=1, name="held"), []
-
-    def check(name, condition):
-        all_.append(Value.cast(condition).any())
-        h.check(name, ~held | all_[-1])
-
-    check(ENDS, stuck <= PATIENCE)
+    h.jointly(ENDS, stuck <= PATIENCE)
     more, length = spare(inner, "ar", 3)
-    kept = stored(inner, "arrived") if stores else Const(0)
-    check(COUNTED, unit.abort | (owed == under_way + waits))
-    check(COUNTED, asked + Mux(ar.valid, beats(ar.p), 0) + Mux(more, length, 0) + kept == under_way)
-    check(COUNTED, (under_way <= outstanding) & (ar.valid | ~more))
+    buffered = stored(inner, "arrived") if stores else Const(0)
+    h.jointly(COUNTED, unit.abort | (owed == under_way + waits))
+    h.jointly(COUNTED, asked + Mux(ar.valid, beats(ar.p), 0) + Mux(more, length, 0) + buffered == under_way)
+    h.jointly(COUNTED, (under_way <= outstanding) & (ar.valid | ~more))
     closed, size, index = (inner[f"bursts.{name}"] for name in ("closed", "length", "index"))
-    check(COUNTED, (waits == 0) | ((waits == size + 1) & (before[:3] == index[:3] + size)))
-    check(COUNTED, offers == ((waits != 0) & (closed | (ahead & first.beat & ~first.joins))))
-    check(COUNTED, asking | (waits == 0) | closed)
-    check(INSIDE, unit.busy == (asking | taking | (under_way != 0)))
+    h.jointly(COUNTED, (waits == 0) | ((waits == size + 1) & (before[:3] == index[:3] + size)))
+    h.jointly(COUNTED, offers == ((waits != 0) & (closed | (ahead & first.beat & ~first.joins))))
+    h.jointly(COUNTED, asking | (waits == 0) | closed)
+    h.jointly(INSIDE, unit.busy == (asking | taking | (under_way != 0)))
     for part, to_come, under, valid, step in zip(parts[:2], coming, (asking, taking), (ahead, now), (first, second),
                                                  strict=True):
         behind = to_come | inner[f"{part}.entered__valid"]
-        check(INSIDE, (under == (behind | valid)) & ~(valid & step.last & behind))
-        check(SETTLES, (stuck == 0) | valid | ~behind)
-    check(SETTLES, (stuck == 0) | ~(inner["sectors.full"] | inner["scale.full"] | ar.valid))
+        h.jointly(INSIDE, (under == (behind | valid)) & ~(valid & step.last & behind))
+        h.jointly(SETTLES, (stuck == 0) | valid | ~behind)
+    h.jointly(SETTLES, (stuck == 0) | ~(inner["sectors.full"] | inner["scale.full"] | ar.valid))
     if stores:
         level, fetched = inner["arrived.level"], inner["arrived.fetched"]
-        check(SETTLES, (stuck == 0) | (level == 0) | fetched)
-        check(SETTLES, (stuck < 2) | ~fetched | inner["arrived.valid"])
-        check(COUNTED, inner["arrived.i__ready"] == (level != outstanding))
-    m.d.sync += held.eq(held & Cat(all_).all())
+        h.jointly(SETTLES, (stuck == 0) | (level == 0) | fetched)
+        h.jointly(SETTLES, (stuck < 2) | ~fetched | inner["arrived.valid"])
+        h.jointly(COUNTED, inner["arrived.i__ready"] == (level != outstanding))
     return h
 
 

@@ -8,8 +8,7 @@ from actcodec.codecs import lane_modes
 from actcodec.rtl.offload.wire.collector import Collector
 from actcodec.rtl.offload.wire.splitter import Splitter
 from formal.catalogue import Proof
-from formal.harness import Harness
-from formal.inside import outputs, peeked
+from formal.inside import Inside
 from formal.turns import DEALT, SHARE, model
 
 __all__ = ["proofs"]
@@ -26,9 +25,8 @@ def dealer(component, folder, *names):
     """A harness; the unit; its signals ``names`` by name; the blocks that each CDU was dealt."""
     cdus = component.sizes.cdus
     names = ["step", *(f"pick_{c}" for c in range(cdus)), *(f"turns.{name}" for name in TURNS), *names]
-    h = Harness(component, peeked(component, folder, *names))
-    inner = outputs(h.text, names)
-    unit = h.unit(**{f"o_{name}": value for name, value in inner.items()})
+    h = Inside(component, folder, *names)
+    unit, inner = h.ports, h.inner
     h.near = "unit/w:turns.* unit/w:pick_* unit/w:step unit/w:*load %u %u %u %ci2"
     turns = SimpleNamespace(**{name: inner[f"turns.{name}"] for name in TURNS})
     dealt = model(h, turns, turns.left, turns.upper, turns.borrow, turns.index, cdus)

@@ -34,7 +34,7 @@ class Harness:
         self.checks = {}  # property -> conditions
         # Where half of the faults are: what decides on valid and ready.
         self.near = "unit/o:*valid unit/o:*ready %u %ci8"
-        self._free, self._assumptions, self._driven = [], [], set()
+        self._free, self._assumptions, self._driven, self._joint = [], [], set(), []
         m.domains.sync, m.domains.always = sync, always = ClockDomain("sync"), ClockDomain("always", reset_less=True)
         self._clk = Signal(name="clk")
         self.started = Signal(name="started")  # init stands in the text of the module alone: see formal/engine.py
@@ -101,11 +101,21 @@ class Harness:
         """This has to hold in every cycle. Conditions of the same name are one property."""
         self.checks.setdefault(name, []).append(condition)
 
+    def jointly(self, name, condition):
+        """The same, but it has to hold only if all such conditions have held in every cycle before. As none can be the
+        first to fail, they are proved together, and each may need the others."""
+        if not self._joint:
+            self._held = Signal(init=1, name="held")
+        self._joint.append(Value.cast(condition).any())
+        self.check(name, ~self._held | self._joint[-1])
+
     @cached_property
     def top(self):
         """The module ``top`` as RTLIL, once everything is asked for; outputs ``bad_0`` and so on are the properties, in
         the order of ``checks``."""
         m = self.m
+        if self._joint:
+            m.d.sync += self._held.eq(self._held & Cat(self._joint).all())
         fine, was_fine = Signal(), Signal(init=1)
         m.d.comb += fine.eq(self.started & was_fine & Cat(*self._assumptions, Const(1, 1)).all())
         m.d.sync += was_fine.eq(fine)

@@ -6,8 +6,9 @@ from amaranth.back import rtlil
 from amaranth.hdl import Signal
 
 from actcodec.synth.flow import yosys
+from formal.harness import Harness
 
-__all__ = ["opened", "outputs", "peeked"]
+__all__ = ["Inside", "opened", "peeked"]
 
 FIRST = 100000  # index of a port, behind all others
 
@@ -56,8 +57,20 @@ def peeked(component, folder, *names, cut=()):
     return text
 
 
-def outputs(text, names):
-    """Signals as wide as the outputs ``names`` of a module's RTLIL, by name."""
-    ports = re.findall(r"^  wire (?:width (\d+) )?output \d+ \\(\S+)$", text, re.M)
-    widths = {name: int(width or 1) for width, name in ports}
-    return {name: Signal(widths[name], name=name.replace(".", "_")) for name in names}
+class Inside(Harness):
+    """A harness that sees more of a unit than its ports: the names and cuts are those of :func:`peeked`.
+
+    Attributes
+    ----------
+    ports
+        The unit.
+    inner : dict
+        Signal by name.
+    """
+
+    def __init__(self, component, folder, *names, cut=()):
+        super().__init__(component, peeked(component, folder, *names, cut=cut))
+        wires = re.findall(r"^  wire (?:width (\d+) )?output \d+ \\(\S+)$", self.text, re.M)
+        widths = {name: int(width or 1) for width, name in wires}
+        self.inner = {name: Signal(widths[name], name=name.replace(".", "_")) for name in names}
+        self.ports = self.unit(**{f"o_{name}": value for name, value in self.inner.items()})

@@ -15,8 +15,7 @@ from actcodec.rtl.comet.interleave import BYTES, SPARE, STEPS
 from actcodec.rtl.comet.payloads import LANES
 from actcodec.units import UNITS
 from formal.catalogue import Proof
-from formal.harness import Harness
-from formal.inside import outputs, peeked
+from formal.inside import Inside
 from formal.progress import MOVES
 
 __all__ = ["deep", "moves", "proofs"]
@@ -41,8 +40,8 @@ class Fifo:
         self.sound = (level < depth) & (any_ == level.any()) & (some | ~any_)
 
 
-class Inside:
-    """A harness, and what is to be seen inside of the unit."""
+class Interleaver:
+    """A harness, and what is inside of its unit."""
 
     def __init__(self, folder):
         component = UNITS["interleave"].build()
@@ -51,18 +50,17 @@ class Inside:
         lanes = [[f"{name}_{lane}" for lane in range(LANES)] for name in ("part", "byte")]
         names = ["full", "goes", "clear", "ending", "opening", "finished", "leaving", "final", "asks", "step_head",
                  *words, *lanes[0], *(f"{name}_{part}" for name in ("step", *lanes[1]) for part in parts)]
-        self.h = h = Harness(component, peeked(component, folder, *names))
-        self.seen = seen = outputs(h.text, names)
-        self.unit = unit = h.unit(**{f"o_{name}": value for name, value in seen.items()})
-        self.words = [seen[name] for name in (*words, "step_head")]  # the newest one first, the next one last
-        self.parts = [seen[name] for name in lanes[0]]
-        self.bytes = [[seen[f"{name}_{part}"] for part in parts] for name in lanes[1]]
-        self.steps = Fifo(*(seen[f"step_{part}"] for part in parts), DEPTH)
+        self.h = h = Inside(component, folder, *names)
+        self.unit, self.inner = unit, inner = h.ports, h.inner
+        self.words = [inner[name] for name in (*words, "step_head")]  # the newest one first, the next one last
+        self.parts = [inner[name] for name in lanes[0]]
+        self.bytes = [[inner[f"{name}_{part}"] for part in parts] for name in lanes[1]]
+        self.steps = Fifo(*(inner[f"step_{part}"] for part in parts), DEPTH)
         self.comes, self.leaves = unit.i.valid & unit.i.ready, unit.o.valid & unit.o.ready
-        self.reset = seen["clear"] & ~seen["ending"]  # the cycle after one, in which nothing comes
+        self.reset = inner["clear"] & ~inner["ending"]  # the cycle after one, in which nothing comes
 
     def __getattr__(self, name):
-        return self.seen[name]
+        return self.inner[name]
 
 
 def _deep(fifo, inside, head):
@@ -74,20 +72,13 @@ def _deep(fifo, inside, head):
 
 def deep(folder):
     """The harness for one lane."""
-    unit = Inside(folder)
+    unit = Interleaver(folder)
     h, m, i, steps, ending = unit.h, unit.h.m, unit.unit.i, unit.steps, unit.ending
     lane = h.rigid(range(LANES), "lane")
     takes = unit.comes & ~i.p.end
     size, part = i.p.size[lane], Array(unit.parts)[lane]
     asks, *words, head = ((word >> lane)[0] for word in (unit.asks, *unit.words))
     fifo = Fifo(*(Array(signals)[lane] for signals in zip(*unit.bytes, strict=True)), BYTES + SPARE)
-
-    # Each has to hold if all have held in every cycle before: so none can be the first to fail.
-    held, all_ = Signal(init=1, name="held"), []
-
-    def check(name, condition):
-        all_.append(condition)
-        h.check(name, ~held | condition)
 
     def having(bits):
         """Bytes that have any of so many bits."""
@@ -104,31 +95,30 @@ def deep(folder):
             m.d.sync += [begun.eq(1), bits.eq(bits + size + 1), given[0].eq(bits),
                          *(after.eq(before) for before, after in pairwise(given))]
     first = Array([given[-1], *given])[steps.count]  # the next step that leaves
-    check(FIFOS, Mux(unit.reset, unit.full, unit.full | ~(fifo.full | steps.full)))
-    check(FIFOS, fifo.sound & steps.sound)
-    check(BEGINS, Mux(begun, ~unit.reset & (~unit.opening | steps.some), unit.opening & ~steps.some & (bits == 0)))
-    check(BEGINS, unit.clear | Mux(ending, (part == 0) & asks, (part == bits[:3]) & (begun | asks)))
+    h.jointly(FIFOS, Mux(unit.reset, unit.full, unit.full | ~(fifo.full | steps.full)))
+    h.jointly(FIFOS, fifo.sound & steps.sound)
+    h.jointly(BEGINS, Mux(begun, ~unit.reset & (~unit.opening | steps.some), unit.opening & ~steps.some & (bits == 0)))
+    h.jointly(BEGINS, unit.clear | Mux(ending, (part == 0) & asks, (part == bits[:3]) & (begun | asks)))
     # A step gives 1 to 8 bits, and asks for the bytes in which it has any.
     for k, before in enumerate(given):
         since = (bits - before)[:8]
-        check(GIVEN, ~((steps.count > k) | (begun & (k == 0))) | ((since > k) & (since <= 8 * (k + 1))))
+        h.jointly(GIVEN, ~((steps.count > k) | (begun & (k == 0))) | ((since > k) & (since <= 8 * (k + 1))))
     for k, (before, after, word) in enumerate(zip(given[1:], given[:-1], words, strict=True)):
-        check(ASKS, (unit.step_level <= k) | (word == (having(after) - having(before))[:5]))
-    check(ASKS, ~begun | ending | (asks == (having(bits) - having(given[0]))[:5]))
+        h.jointly(ASKS, (unit.step_level <= k) | (word == (having(after) - having(before))[:5]))
+    h.jointly(ASKS, ~begun | ending | (asks == (having(bits) - having(given[0]))[:5]))
     # So many bytes have been asked for when the next step leaves; of what has been given, the others wait.
     now = Mux(steps.some, having(first) - head, Mux(ending, having(given[0]), having(bits) - asks))
-    check(ASKED, asked == Mux(begun | ~(ending | unit.reset), now + 2, 1)[:5])
-    check(ASKED, ~unit.opening | ((asked == 1) & (~steps.some | (first == 0))))
+    h.jointly(ASKED, asked == Mux(begun | ~(ending | unit.reset), now + 2, 1)[:5])
+    h.jointly(ASKED, ~unit.opening | ((asked == 1) & (~steps.some | (first == 0))))
     waits = (Mux(ending, having(bits), bits[3:]) - asked + unit.opening)[:5]
-    check(DEEP, fifo.count == Mux(ending & (waits >= NEGATIVE), 0, waits))
-    check(DEEP, _deep(fifo, unit, head))
-    m.d.sync += held.eq(held & Cat(all_).all())
+    h.jointly(DEEP, fifo.count == Mux(ending & (waits >= NEGATIVE), 0, waits))
+    h.jointly(DEEP, _deep(fifo, unit, head))
     return h
 
 
 def moves(folder):
     """The harness for all lanes."""
-    unit = Inside(folder)
+    unit = Interleaver(folder)
     h, m, i, o, steps, ending = unit.h, unit.h.m, unit.unit.i, unit.unit.o, unit.steps, unit.ending
     fifos = [steps, *(Fifo(*signals, BYTES + SPARE) for signals in unit.bytes)]
     for lane, fifo in enumerate(fifos[1:]):

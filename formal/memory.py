@@ -7,8 +7,7 @@ from actcodec.rtl.offload.memory import payload
 from actcodec.rtl.offload.memory.reader import Reader
 from actcodec.rtl.offload.memory.writer import GRANTED, STORED, Writer
 from formal.catalogue import Proof
-from formal.harness import Harness
-from formal.inside import outputs, peeked
+from formal.inside import Inside
 from formal.marks import ORDER, ROOM, Beat, drains, follow
 from formal.streams import HOLDS, Port, held
 
@@ -26,16 +25,15 @@ LENGTH = "a burst has as many beats as its address says, the last one marked"
 
 def master(component, folder, *names):
     """A harness, the unit with its signals ``names`` as outputs, and these by name."""
-    h = Harness(component, peeked(component, folder, *names))
-    inner = outputs(h.text, names)
-    unit = h.unit(**{f"o_{name}": value for name, value in inner.items()})
+    h = Inside(component, folder, *names)
+    unit, inner = h.ports, h.inner
     h.assume(unit.abort | ~h.past(unit.abort & unit.busy))
     h.assume(~(unit.start & (unit.busy | unit.abort)))
     return h, unit, inner
 
 
 def tensor(h, unit, places):
-    """Places come behind the start of a tensor, up to the last one; returns whether some are to come."""
+    """Places follow the start of a tensor, up to the last one. Returns whether more will come."""
     open_ = Signal(name="open")
     h.m.d.sync += open_.eq(unit.start | (open_ & ~unit.abort & ~(moves(places) & places.p.last)))
     h.assume(open_ | ~places.valid)

@@ -12,14 +12,13 @@ from actcodec.rtl.gist.maxpool import MaxPool
 from actcodec.rtl.gist.maxpool_backward import LATENCY, LOOP, MaxPoolBackward
 from actcodec.rtl.gist.pooling import Config
 from formal.catalogue import Proof
-from formal.harness import Harness
-from formal.inside import outputs, peeked
+from formal.inside import Inside
 
-__all__ = ["LEAVES", "MOVES", "STEPS", "Raster", "backward", "forward", "leaves", "moves", "proofs"]
+__all__ = ["LEAVES", "MOVES", "STEPS", "Pooling", "Raster", "backward", "forward", "leaves", "moves", "proofs"]
 
 MOVES = "until the next map may come, it goes a step on, or a beat comes or goes"
 STEPS = "its last step is that of the last place of a map"
-LEAVES = "the last value is there when all in front of it have left"
+LEAVES = "the last value is valid when all before it have left"
 WIDTH = 2  # of the widest map
 PATIENCE = {"maxpool": 3, "maxpool_backward": 2}  # willing cycles
 RUN = 3  # state in which there are steps; the one before measures the map
@@ -32,22 +31,20 @@ BACKWARD = {"column": "position", "columns": "$like", "row": "position$26", "row
             "reach": "$like$218"}
 
 
-class Inside(Harness):
-    """A harness, and what is to be seen inside of the unit; the configuration under way, and whether it begins."""
+class Pooling(Inside):
+    """The harness of a unit, with names of our own for its signals; and whether a configuration begins."""
 
     def __init__(self, component, folder, **names):
-        super().__init__(component, peeked(component, folder, *names.values()))
-        seen = outputs(self.text, names.values())
-        self.ports = ports = self.unit(**{f"o_{name}": value for name, value in seen.items()})
-        self.seen = {what: seen[name] for what, name in names.items()}
-        self.starts = ports.config.valid & ports.config.ready
-        self.begins = self.past(self.past(self.starts)) & ~ports.error.config
+        super().__init__(component, folder, *names.values())
+        self.inner = {what: self.inner[name] for what, name in names.items()}
+        config = self.ports.config
+        self.begins = self.past(self.past(config.valid & config.ready)) & ~self.ports.error.config
 
 
 def moves(name, component, folder):
     """The harness for steps that follow each other."""
-    h = Inside(component, folder, step=STEP[name])
-    unit, moved, willing = h.ports, [h.seen["step"], h.ports.config.ready], []
+    h = Pooling(component, folder, step=STEP[name])
+    unit, moved, willing = h.ports, [h.inner["step"], h.ports.config.ready], []
     for k, (port, member) in enumerate(component.signature.members.items()):
         if member.is_signature and port != "config":
             one, ended = getattr(unit, port), Signal(init=1, name=f"ended_{k}")
@@ -59,36 +56,36 @@ def moves(name, component, folder):
     return h
 
 
-class Raster(Inside):
+class Raster(Pooling):
     """The same, with a raster of columns, rows and planes, and the place of its next step."""
 
     def __init__(self, component, folder, **names):
         super().__init__(component, folder, state="fsm_state", config="config", last="last_plane", **names)
-        self.c = c = Config(self.seen["config"])
-        self.running = self.seen["state"] == RUN
+        self.c = c = Config(self.inner["config"])
+        self.running = self.inner["state"] == RUN
         least = Mux(c.padding[0], 1, 2 + c.k[0])
         self.legal = Cat(c.k[1], c.stride.any(), ~c.padding[1], c.planes.any(), c.height >= least, c.width >= least,
-                         c.width <= WIDTH).all() | (self.seen["state"] < RUN - 1)
+                         c.width <= WIDTH).all() | (self.inner["state"] < RUN - 1)
         self.x, self.y, self.z = Signal(8, name="x"), Signal(17, name="y"), Signal(32, name="z")
 
     def extends(self, width, height):
         """How far it does; returns whether the unit knows."""
         self.last = (self.x == width - 1) & (self.y == height - 1) & (self.z == self.c.planes - 1)
-        return ~self.running | ((self.seen["columns"] == width - 1) & (self.seen["rows"] == height - 1))
+        return ~self.running | ((self.inner["columns"] == width - 1) & (self.inner["rows"] == height - 1))
 
     def walks(self, last_column, last_row, final, flushing):
         """Goes on, until it is done with the step ``final``. Rows may follow the last plane, ``flushing``."""
-        m, seen, c, under_way = self.m, self.seen, self.c, Signal(name="under_way")
+        m, inner, c, under_way = self.m, self.inner, self.c, Signal(name="under_way")
         with m.If(self.begins):
             m.d.sync += [self.x.eq(0), self.y.eq(0), self.z.eq(0), under_way.eq(1)]
-        with m.Elif(seen["step"]):
+        with m.Elif(inner["step"]):
             m.d.sync += [under_way.eq(under_way & ~final), self.x.eq(Mux(last_column, 0, self.x + 1))]
             with m.If(last_column):
                 m.d.sync += [self.y.eq(Mux(last_row & ~flushing, 0, self.y + 1)),
                              self.z.eq(self.z + (last_row & ~flushing))]
         self.check(STEPS, (under_way == self.running) & self.legal)
-        self.holds((seen["column"] == self.x) & (seen["row"] == self.y), self.z < c.planes + flushing,
-                   flushing | ((seen["planes"] == c.planes - self.z) & (seen["last"] == (self.z == c.planes - 1))))
+        self.holds((inner["column"] == self.x) & (inner["row"] == self.y), self.z < c.planes + flushing,
+                   flushing | ((inner["planes"] == c.planes - self.z) & (inner["last"] == (self.z == c.planes - 1))))
 
     def holds(self, *conditions):
         """Between the first and the last step."""
@@ -97,16 +94,16 @@ class Raster(Inside):
 
 def forward(folder):
     h = Raster(MaxPool(WIDTH), folder, step=STEP["maxpool"], **FORWARD)
-    c, seen, x, y = h.c, h.seen, h.x, h.y
+    c, inner, x, y = h.c, h.inner, h.x, h.y
     padded, flushing = c.padding[0], Signal(name="flushing")
     extra = (c.k == 2) & padded
     width, height = c.width + extra, c.height + extra
     h.check(STEPS, h.extends(width, height))
-    # Windows that reach into padding end with a row and a value behind the last one.
-    h.m.d.sync += flushing.eq(~h.begins & (flushing | (seen["step"] & h.last)))
+    # Windows that reach into padding end one row and one value after the last ones.
+    h.m.d.sync += flushing.eq(~h.begins & (flushing | (inner["step"] & h.last)))
     h.walks(x == width - 1, y == height - 1, Mux(flushing, y == 1, h.last & ~padded), flushing)
-    h.holds(seen["first_column"] == (x == 0), seen["first_row"] == (y == 0), seen["flushing"] == flushing,
-            seen["extra"] == extra, x < width, Mux(flushing, (y == 0) | ((y == 1) & (x == 0)), y < height))
+    h.holds(inner["first_column"] == (x == 0), inner["first_row"] == (y == 0), inner["flushing"] == flushing,
+            inner["extra"] == extra, x < width, Mux(flushing, (y == 0) | ((y == 1) & (x == 0)), y < height))
     return h
 
 
@@ -123,7 +120,7 @@ def backward(folder):
     # A row takes LOOP steps, but the last one ends with its last value.
     h.walks(x == LOOP - 1, y == height - 1, h.last, Const(0, 1))
     final_row = (y == height - 1) & (h.z == h.c.planes - 1)
-    h.holds(h.seen["reach"] == LOOP - 1, x < Mux(final_row, h.c.width + h.c.padding[0], LOOP), y < height)
+    h.holds(h.inner["reach"] == LOOP - 1, x < Mux(final_row, h.c.width + h.c.padding[0], LOOP), y < height)
     return h
 
 
@@ -131,10 +128,10 @@ def leaves(folder):
     """The harness for the last value of the backward direction."""
     h, known = back(folder)
     h.assume(known)
-    seen, dx, values = h.seen, h.ports.dx, Signal(LATENCY, name="values")
-    final = seen["last"] & (seen["column"] == seen["columns"]) & (seen["row"] == seen["rows"])
+    inner, dx, values = h.inner, h.ports.dx, Signal(LATENCY, name="values")
+    final = inner["last"] & (inner["column"] == inner["columns"]) & (inner["row"] == inner["rows"])
     with h.m.If(~dx.valid | dx.ready):
-        h.m.d.sync += values.eq(Cat(h.running & seen["step"] & final, values))
+        h.m.d.sync += values.eq(Cat(h.running & inner["step"] & final, values))
     h.check(LEAVES, ~values[-1] | (dx.valid & dx.p.last))
     return h
 
@@ -147,5 +144,5 @@ def proofs():
           for name, unit in (("maxpool", MaxPool), ("maxpool_backward", MaxPoolBackward))),
         Proof("maxpool", "ends", forward, f"{note}, steps"),
         Proof("maxpool_backward", "ends", backward, f"{note}, steps"),
-        Proof("maxpool_backward", "ends", leaves, f"{note}, behind such steps", {"depth": 50}),
+        Proof("maxpool_backward", "ends", leaves, f"{note}, given such steps", {"depth": 50}),
     ]

@@ -18,9 +18,10 @@ from actcodec.rtl.offload.memory.tensor_plan import TensorPlan
 from actcodec.units import UNITS
 from formal.catalogue import Proof
 from formal.harness import Harness
-from formal.inside import outputs, peeked
+from formal.inside import Inside
 from formal.marks import full
 from formal.streams import walk
+from formal.unpacking import adds_up
 
 __all__ = ["DECODES", "DONE", "ENDS", "MOVES", "PICKS", "SYMBOLS", "WALKS", "Way", "book", "decodes", "ends", "moves",
            "picks", "plans", "proofs", "walks"]
@@ -166,9 +167,8 @@ def walks(component, patience):
 def decodes(component, patience, folder):
     """The harness for Huffman coding on the way back: bits are any, so what lanes hold is cut off."""
     names = ["step", *(f"unpacker.{name}" for name in ("stored", "closed", "known", "place_0", "place_2"))]
-    h = Harness(component, peeked(component, folder, *names, cut=[f"held_{lane}" for lane in range(LANES)]))
-    inner = outputs(h.text, names)
-    unit, m = h.unit(**{f"o_{name}": value for name, value in inner.items()}), h.m
+    h = Inside(component, folder, *names, cut=[f"held_{lane}" for lane in range(LANES)])
+    unit, inner, m = h.ports, h.inner, h.m
     step, stored, done, known, *digits = inner.values()
     i, o, closed = unit.bytes_i, unit.rounds_o, Signal(name="closed")  # the stream's last beat is in
     m.d.sync += closed.eq(~unit.next & (closed | (i.valid & i.ready & i.p.last & ~unit.discarding)))
@@ -176,11 +176,9 @@ def decodes(component, patience, folder):
     h.assume(~(unit.start & (unit.busy | unit.discarding)) & ~(unit.next & (unit.start | unit.busy)))
     willing = (i.valid | closed) & o.ready & unit.room & (unit.some | unit.ended)
     h.check(DECODES, h.stuck(~unit.busy | (o.valid & o.ready), willing, patience) <= patience)
-    # What makes it easy: of each, one bit is set; and all that is stored lies before the next byte or behind it.
-    for bits in (step, *digits):
-        h.check(DECODES, bits.any() & ((bits & (bits - 1)) == 0))
-    place = sum(sum(k * bit for k, bit in enumerate(digit)) << by for by, digit in zip((0, 2), digits, strict=True))
-    h.check(DECODES, (done == closed) & (closed | (stored << 3 == known + place)))
+    # What makes it easy: one step at a time; and what the unpacker knows of its bytes.
+    h.check(DECODES, step.any() & ((step & (step - 1)) == 0))
+    h.check(DECODES, (done == closed) & adds_up(stored, known, closed, digits, 8))
     return h
 
 
@@ -188,9 +186,8 @@ def picks(component, patience, folder):
     """The harness for RLE on the way there: which values are not zero is anything in any cycle. Each is picked once."""
     names = [f"coder_{k}.encoder.pick" for k in range(component.coders)]
     cut = [f"coder_{k}.encoder.{name}" for k in range(component.coders) for name in ("mask", "value")]
-    h = Harness(component, peeked(component, folder, *names, cut=cut))
-    inner = outputs(h.text, names)
-    unit, m = h.unit(**{f"o_{name}": value for name, value in inner.items()}), h.m
+    h = Inside(component, folder, *names, cut=cut)
+    unit, inner, m = h.ports, h.inner, h.m
     i, o = unit.i, unit.chunks
     comes, goes = i.valid & i.ready, o.valid & o.ready
     under, closing, owed = Signal(name="under"), Signal(name="closing"), Signal(4, name="owed")

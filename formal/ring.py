@@ -4,8 +4,7 @@ from amaranth.hdl import Mux, Signal
 
 from actcodec.rtl.offload.queue.queue import Queue
 from formal.catalogue import Proof
-from formal.harness import Harness
-from formal.inside import outputs, peeked
+from formal.inside import Inside
 from formal.memory import IDLE, LENGTH, beats, inductive, moves, stays
 from formal.streams import HOLDS
 
@@ -21,9 +20,8 @@ NAMES = ("present", "gone", "number", "fetch.left", "fetch.half", "report.second
 def queue(folder):
     """The queue, and an accelerator that keeps to its docstring."""
     component = Queue(WIDTH, SIZE, LINES, WAIT)
-    h = Harness(component, peeked(component, folder, *NAMES))
-    inner = outputs(h.text, NAMES)
-    unit = h.unit(**{f"o_{name}": value for name, value in inner.items()})
+    h = Inside(component, folder, *NAMES)
+    unit, inner = h.ports, h.inner
     present, gone, second, left = (inner[name] for name in ("present", "gone", "report.second", "fetch.left"))
     ar, r, aw, w, b = unit.reads.ar, unit.reads.r, unit.writes.aw, unit.writes.w, unit.writes.b
 

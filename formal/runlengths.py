@@ -12,8 +12,7 @@ from actcodec.rtl.jpegact.runlength import RunLength
 from actcodec.rtl.jpegact.runlength_coder import Coder
 from actcodec.rtl.jpegact.zigzag import ZIGZAG
 from formal.catalogue import Proof
-from formal.harness import Harness
-from formal.inside import outputs, peeked
+from formal.inside import Inside
 
 __all__ = ["COMPLETES", "DECODES", "completes", "decodes", "proofs"]
 
@@ -31,9 +30,8 @@ def completes(folder):
     component = Coder()
     names = [f"decoder.{name}" for name in ("number", "idle", "final", "ready", "write", "column", "ends", VALID,
                                             COMPLETE, WHERE, OWN)]
-    h = Harness(component, peeked(component, folder, *names, cut=[f"decoder.{name}" for name in CUT]))
-    inner = outputs(h.text, names)
-    unit = h.unit(**{f"o_{name}": value for name, value in inner.items()})
+    h = Inside(component, folder, *names, cut=[f"decoder.{name}" for name in CUT])
+    unit, inner = h.ports, h.inner
     number, idle, final, ready, write, column, ends, valid, complete, where, own = inner.values()
     h.assume(unit.decompress)
     done, last_line = Signal(name="done"), min(p for p, (_, line) in enumerate(ZIGZAG) if line == 7)
@@ -42,7 +40,8 @@ def completes(folder):
     h.check(COMPLETES, ~(valid & final) | (complete & (where == 63) & ~done))
     h.check(COMPLETES, Mux(idle, number == 0, where + valid >= number))
     h.check(COMPLETES, idle | ~ends | (number <= 2))  # that is the end of the block before
-    # If so far no symbol took more than a place, it is in front of the last line, or waits with the first value there.
+    # While no symbol has taken more than one place, the block is not in its last line, or waits with the first value
+    # of that.
     waits = (where == last_line + 1) & ready & write & (column == 1 << 7) & ~own
     h.check(COMPLETES, idle | ~done | (where + valid > number) | (where <= last_line) | waits)
     return h
@@ -54,9 +53,8 @@ def decodes(folder):
     names = ["coder_0.phase", "coder_0.done", *(f"coder_0.decoder.{name}" for name in ("final", STEP, VALID, COMPLETE))]
     cut = [*(f"coder_0.decoder.{name}" for name in (*CUT, COMPLETE, GOOD, "column", "number")),
            *(f"coder_0.encoder.{name}" for name in ("ready", "store", "line_of", "closing", "word", "pick", "value"))]
-    h = Harness(component, peeked(component, folder, *names, cut=cut))
-    inner = outputs(h.text, names)
-    unit, m = h.unit(**{f"o_{name}": value for name, value in inner.items()}), h.m
+    h = Inside(component, folder, *names, cut=cut)
+    unit, inner, m = h.ports, h.inner, h.m
     i, o, (phase, done, final, step, valid, complete) = unit.rows, unit.o, inner.values()
     h.assume(~(valid & final) | (complete & ~done))
     comes, goes = i.valid & i.ready, o.valid & o.ready

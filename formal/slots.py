@@ -9,8 +9,7 @@ from actcodec.rtl.offload.wire.streams.stream_splitter import StreamSplitter
 from actcodec.rtl.offload.wire.streams.turns import SLOTS, TURN, Turns
 from formal.catalogue import Proof
 from formal.dealing import follow_up
-from formal.harness import Harness
-from formal.inside import outputs, peeked
+from formal.inside import Inside
 from formal.marks import full
 
 __all__ = ["proofs"]
@@ -25,11 +24,10 @@ PORTS = ("start", "used", "able", "ends", "slots", "next", "moves", "after", "wh
 
 
 def turns(cdus, folder):
-    h = Harness(component := Turns(cdus), peeked(component, folder, "pending", "done", "spot"))
-    pending, done = Signal(cdus, name="pending"), Signal(range(SLOTS + 1), name="done")
-    unit = h.unit(o_pending=pending, o_done=done, o_spot=(spot := Signal(SLOTS + 1, name="spot")))
+    h = Inside(Turns(cdus), folder, "pending", "done", "spot")
+    unit = h.ports
     h.assume((unit.slots & (unit.slots + 1)) == 0)
-    model(h, unit, unit.at, pending, done, spot, cdus)
+    model(h, unit, unit.at, *h.inner.values(), cdus)
     return h
 
 
@@ -73,9 +71,8 @@ def inside(component, folder, *names):
     cdus = component.cdus
     places = [f"turns.at__{c}" for c in range(cdus)]
     names = [*(f"turns.{name}" for name in (*PORTS, "pending", "done", "spot")), *places, *names]
-    h = Harness(component, peeked(component, folder, *names))
-    seen = outputs(h.text, names)
-    unit = h.unit(**{f"o_{name}": value for name, value in seen.items()})
+    h = Inside(component, folder, *names)
+    unit, seen = h.ports, h.inner
     h.near = "unit/w:turns.* unit/w:at_* unit/w:left_* unit/w:final_* %u %u %u %ci2"
     inner = SimpleNamespace(**{name: seen[f"turns.{name}"] for name in PORTS})
     return h, unit, seen, *model(h, inner, [seen[name] for name in places], seen["turns.pending"],

@@ -10,29 +10,26 @@ from amaranth.hdl import Cat, Mux, Signal
 
 from actcodec.units import UNITS
 from formal.catalogue import Proof
-from formal.harness import Harness
-from formal.inside import outputs, peeked
+from formal.inside import Inside
 from formal.marks import full
 from formal.unpacking import adds_up
 
-__all__ = ["LEAVES", "MOVES", "SECTORS", "STEPS", "Counts", "Inside", "moves", "proofs", "sectors", "steps"]
+__all__ = ["LEAVES", "MOVES", "SECTORS", "STEPS", "Counts", "Decoder", "moves", "proofs", "sectors", "steps"]
 
 MOVES = "until the next length may come, a beat comes or goes"
 STEPS = "rows open one after the other, and the last one ends with its last sector"
 LEAVES = "the last sector that is found is the last one that leaves"
 SECTORS = "the last sector is that of the length"
 AHEAD = 5  # willing cycles while sectors come
-PATIENCE = 15  # and behind them, in which a word of counts has sixteen pieces
+PATIENCE = 15  # and after them, while a word of counts has sixteen pieces
 
 
-class Inside(Harness):
-    """A harness, and what is to be seen inside of the unit."""
+class Decoder(Inside):
+    """The harness of a decoder, its streams of arrays, and how far it is."""
 
     def __init__(self, folder, *names):
-        component = UNITS["ssdc_decode"].build()
-        super().__init__(component, peeked(component, folder, *names, cut=[f"entry_{k}" for k in range(16)]))
-        self.seen = outputs(self.text, names)
-        self.ports = ports = self.unit(**{f"o_{name}": value for name, value in self.seen.items()})
+        super().__init__(UNITS["ssdc_decode"].build(), folder, *names, cut=[f"entry_{k}" for k in range(16)])
+        ports = self.ports
         self.arrays = values, *others = ports.values, ports.columns, ports.counts
         self.starts, self.busy = ports.length.valid & ports.length.ready, ~ports.length.ready
         self.goes = ports.o.valid & ports.o.ready
@@ -43,35 +40,35 @@ class Inside(Harness):
 
 def moves(folder):
     """The harness for the first."""
-    h = Inside(folder, "unjudged", "probe", "columns.index", "counts.index", *(f"values.{name}" for name in (
+    h = Decoder(folder, "unjudged", "probe", "columns.index", "counts.index", *(f"values.{name}" for name in (
         "discarding", "next", "stored", "known", "closed", "place_0", "place_2")))
-    unjudged, probe, piece, count, discarding, forgets, stored, known, closed, *digits = h.seen.values()
+    unjudged, probe, piece, count, discarding, forgets, stored, known, closed, *digits = h.inner.values()
     m, busy, o = h.m, h.busy, h.ports.o
     # Arrays that are in, without those of tensors that have ended; of values also those of the next tensor.
     done, comes = h.past(busy) & ~busy, [port.valid & port.ready for port in h.arrays]
-    given = [Signal(2, name=f"given_{k}") for k in range(len(comes))]
-    values, columns, counts = present = [(one - done)[:2] for one in given]
+    arrays = [Signal(2, name=f"arrays_{k}") for k in range(len(comes))]
+    values, columns, counts = present = [(one - done)[:2] for one in arrays]
     m.d.sync += [one.eq(now + (moved & port.p.last))
-                 for one, now, moved, port in zip(given, present, comes, h.arrays, strict=True)]
+                 for one, now, moved, port in zip(arrays, present, comes, h.arrays, strict=True)]
     willing = Cat(port.valid | now.any() for port, now in zip(h.arrays, present, strict=True)).all() & o.ready
     stuck = h.stuck(~busy | h.goes | Cat(comes).any(), willing, PATIENCE)
     h.check(MOVES, stuck <= PATIENCE)
     # Until the last sector has left, sectors leave; then counts are taken, and what is left of columns.
-    gone, forgot = Signal(name="gone"), Signal(name="forgot")
-    m.d.sync += [gone.eq(busy & (gone | (h.goes & o.p.last))), forgot.eq(busy & (forgot | forgets))]
+    finished, cleared = Signal(name="finished"), Signal(name="cleared")
+    m.d.sync += [finished.eq(busy & (finished | (h.goes & o.p.last))), cleared.eq(busy & (cleared | forgets))]
     behind = Mux(~counts.any(), count, Mux(~columns.any(), piece, 1))
-    h.check(MOVES, ~busy | (stuck <= Mux(gone, behind, AHEAD)))
-    h.check(MOVES, (values == closed + (busy & forgot & ~discarding)) & (columns <= busy) & (counts <= busy))
+    h.check(MOVES, ~busy | (stuck <= Mux(finished, behind, AHEAD)))
+    h.check(MOVES, (values == closed + (busy & cleared & ~discarding)) & (columns <= busy) & (counts <= busy))
     h.check(MOVES, ~(probe & unjudged) & adds_up(stored, known, closed, digits, 8))
     return h
 
 
-class Counts(Inside):
+class Counts(Decoder):
     """The same, with sectors of a row counted once more."""
 
     def __init__(self, folder):
         super().__init__(folder, "giving", "row_last", "end", "behind", "partial", "opens", "go")
-        self.giving, self.row_last, self.end, self.behind, self.partial, self.opens, self.go = self.seen.values()
+        self.giving, self.row_last, self.end, self.behind, self.partial, self.opens, self.go = self.inner.values()
         self.sector, self.opened = Signal(5, name="sector"), Signal(name="opened")
         ends = self.go & self.sector.all()
         self.m.d.sync += [

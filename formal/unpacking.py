@@ -8,8 +8,7 @@ from amaranth.hdl import Cat, Signal
 
 from actcodec.rtl.common.unpacker import Unpacker
 from formal.catalogue import Proof
-from formal.harness import Harness
-from formal.inside import outputs, peeked
+from formal.inside import Inside
 from formal.marks import full
 
 __all__ = ["PIECES", "adds_up", "pieces", "proofs"]
@@ -32,9 +31,8 @@ def pieces(component, folder):
     word, piece = (size // component.granule for size in (component.i_size, component.o_size))
     patience = -(-piece // word)  # words of a piece
     names = ["stored", "known", "closed", *(f"place_{place}" for place in range(0, word.bit_length(), 2))]
-    h = Harness(component, peeked(component, folder, *names))
-    inner = outputs(h.text, names)
-    unit, m = h.unit(**{f"o_{name}": value for name, value in inner.items()}), h.m
+    h = Inside(component, folder, *names)
+    unit, inner, m = h.ports, h.inner, h.m
     i, o, (stored, known, closed, *digits) = unit.i, unit.o, inner.values()
     h.assume((~i.valid | full(i.p)) & (i.p.count <= component.i_size) & (unit.take <= component.o_size))
     # Whether the tensor's last word is in, for those who have to give it.
