@@ -60,7 +60,7 @@ train-check:  ## what every preset does to a network's gradient and to 60 steps 
 	@$(BIN)/python -m tb.torch.check $(CASE) $(if $(filter-out 0,$(RENEW)),--renew) --jobs $(JOBS)
 
 synth: how = $(if $(filter-out 0,$(PLACED)),place,$(if $(filter-out 0,$(SKY130)),sky130,map))
-synth:  ## map to Nangate45: area and timing beside the paper's, 15 minutes for all (UNIT=, SEARCH=1, PLACED=1, SKY130=1)
+synth:  ## map to Nangate45: area and timing beside the paper's, some 15 minutes for all (UNIT=, SEARCH=1, PLACED=1, SKY130=1)
 	@scripts/setup.sh synth
 	@$(BIN)/python -m actcodec.synth $(how) $(if $(filter-out map,$(how)),$(if $(filter-out 0,$(RENEW)),--renew)) \
 	    $(if $(filter-out place,$(how)),$(if $(filter-out 0,$(SEARCH)),--search)) $(UNIT) --jobs $(JOBS)
