@@ -7,7 +7,9 @@ by content, so that an interrupted run goes on. ``--stale`` (``make stale``) lis
 has no mark, or is in the README.
 """
 
+import argparse
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -244,21 +246,25 @@ def measure(names, jobs):
     return failed
 
 
-def main(arguments):
-    options = [word for word in arguments if word.startswith("--")]
-    jobs = next((word.partition("=")[2] for word in options if word.startswith("--jobs=")), "2")
-    names = [word for word in arguments if not word.startswith("--")] or list(KINDS)
+def main():
+    parser = argparse.ArgumentParser(prog="python -m docs.figures", description=__doc__.split("\n\n")[0])
+    parser.add_argument("kinds", nargs="*", metavar="kind", help=f"of figures, all by default: {', '.join(KINDS)}")
+    parser.add_argument("--stale", action="store_true", help="list what is stale, and mark it, instead")
+    parser.add_argument("--check", action="store_true", help="fail if a stale figure has no mark, instead")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes")
+    options = parser.parse_args()
+    names = options.kinds or list(KINDS)
     if unknown := [name for name in names if name not in KINDS]:
-        sys.exit(f"no figures {unknown[0]!r}; there are {', '.join(KINDS)}")
-    if "--check" in options:
+        parser.error(f"no figures {unknown[0]!r}; there are {', '.join(KINDS)}")
+    if options.check:
         wrong = list(check(changed(names)))
-    elif "--stale" in options:
+    elif options.stale:
         wrong = write(changed(names))
     else:
-        wrong = [f"failed: {command}" for command in measure(names, jobs)]
+        wrong = [f"failed: {command}" for command in measure(names, options.jobs)]
     if wrong:
         sys.exit("\n".join(wrong))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

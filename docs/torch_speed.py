@@ -10,16 +10,18 @@ from functools import partial
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
 import actcodec.torch as at
 from actcodec.torch import rules
-from actcodec.torch.resnet import resnet20
+from actcodec.torch.resnet import Resnet, resnet18, resnet20
 from docs import torch_record
 from docs.torch_memory import Language, seconds
 
 __all__ = ["rows"]
 
-ROUNDS = 3
+ROUNDS = 5
+CHECKPOINTS = "checkpoints, no preset"
 VARIANTS = {"`jpeg-act`, nibble": ("jpeg-act", {"coder": "nibble"}),
             "`jpeg-act`, rice": ("jpeg-act", {"coder": "rice"})}
 WAYS = {f"`{name}`": (name, {}) for name in (*rules.PRESETS, "dpr-fp8", "division", "comet", "mx")} | VARIANTS
@@ -30,12 +32,24 @@ def compressed(context, loss):
         return loss()
 
 
-def networks() -> Iterator[tuple[nn.Module, Callable[[], torch.Tensor]]]:
-    """Models, and the loss of a batch."""
-    resnet, x, y = resnet20(), torch.randn(16, 3, 32, 32), torch.randint(0, 10, (16,))
-    yield resnet, lambda: F.cross_entropy(resnet(x), y)
-    model, tokens = Language(2), torch.randint(0, 256, (4, 128))
-    yield model, lambda: F.cross_entropy(model(tokens, lambda layer, x: layer(x)), tokens.flatten())
+def again(layer, x):
+    return checkpoint(layer, x, use_reentrant=False)
+
+
+def networks() -> Iterator[tuple[nn.Module, Callable[[Callable[..., torch.Tensor]], torch.Tensor]]]:
+    """Models, and the loss of a batch, with a function that runs their blocks."""
+    for model, count in (resnet18(), 8), (resnet20(), 64):
+        yield model, partial(pictures, model, torch.randn(count, 3, 32, 32), torch.randint(0, 10, (count,)))
+    language, tokens = Language(2), torch.randint(0, 256, (4, 128))
+    yield language, lambda run: F.cross_entropy(language(tokens, run), tokens.flatten())
+
+
+def pictures(model: Resnet, x: torch.Tensor, y: torch.Tensor, run: Callable[..., torch.Tensor]) -> torch.Tensor:
+    """The loss of a ResNet."""
+    x = model.relu(model.bn(model.conv(x)))
+    for layer in model.layers:
+        x = run(layer, x)
+    return F.cross_entropy(model.fc(x.mean((2, 3))), y)
 
 
 def rows(ways=WAYS, rounds=ROUNDS):
@@ -44,12 +58,14 @@ def rows(ways=WAYS, rounds=ROUNDS):
     torch.manual_seed(0)
     ratios = []
     for model, loss in networks():
-        functions = {"without": loss} | {way: partial(compressed, at.Compress(model, name, **options), loss)
-                                         for way, (name, options) in ways.items()}
+        plain = partial(loss, lambda layer, x: layer(x))
+        functions: dict = {"without": plain, CHECKPOINTS: partial(loss, again)}
+        for way, (name, options) in ways.items():
+            functions[way] = partial(compressed, at.Compress(model, name, **options), plain)
         times = seconds(functions, rounds)
         print(times, flush=True)
-        ratios.append([times[way] / times["without"] for way in ways])
-    return [list(row) for row in zip(ways, *ratios, strict=True)]
+        ratios.append([times[way] / times["without"] for way in (CHECKPOINTS, *ways)])
+    return [list(row) for row in zip((CHECKPOINTS, *ways), *ratios, strict=True)]
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ def key(*what: object, files: Iterable[Path] = ()) -> str:
 def call(command: Sequence[str | Path], **options: Any) -> None:
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, **options)
     if done.returncode:
-        raise SimulationError(f"{command[0]} failed on the simulated hardware:\n{(done.stderr or done.stdout)[-2000:]}")
+        raise SimulationError(f"{command[0]} failed:\n{(done.stderr or done.stdout)[-2000:]}")
 
 
 def compiler() -> list[str]:

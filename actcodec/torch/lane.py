@@ -16,7 +16,7 @@ from actcodec.golden.offload import blocks
 from actcodec.torch import planes, quantize, runlength, sfpr, tiles
 from actcodec.torch.compiled import compiled
 from actcodec.torch.packed import Packed
-from actcodec.torch.packing import Sparse, capturing, pack_bits, padded, sparse, unpack_floats
+from actcodec.torch.packing import Sparse, capturing, pack_bits, sparse, unpack_floats
 
 __all__ = ["Lane"]
 
@@ -78,8 +78,8 @@ class Lane:
             if isinstance(q, Sparse):
                 q = q.dense(64 * view.blocks(True) if mode.tiled else torch.Size(packed.shape).numel())
                 q = q.view(8, 8, -1) if mode.tiled else q
-            elif isinstance(q, planes.Planes):
-                q = values_of_lines(planes.CODERS[stage(mode)].decode(q), view, mode.tiled)
+            elif isinstance(q, planes.Planes | planes.Payload):
+                q = planes.values_of_lines(planes.CODERS[stage(mode)].decode(q), view, mode.tiled)
             x = self._function(decode_values)(q, view, beside, way(mode)[1], self._table(mode, q.device))
         return x.view(packed.shape)
 
@@ -117,23 +117,7 @@ def way(mode: Mode) -> Any:
 
 def encode_planes(coder: Any, q: torch.Tensor, view: Any, mode: Mode) -> tuple[planes.Planes, int]:
     """int8 values or coefficients, encoded by a coder of planes with its best table, and the bytes of the payload."""
-    return planes.smallest(coder, lines(q, view, mode.tiled), (False,) if mode.tiled else (False, True))
-
-
-def lines(q: torch.Tensor, view: Any, tiled: bool) -> torch.Tensor:
-    """Blocks, uint8 [n, 64], in the order in which a CDU meets their values: tiles column by column."""
-    if tiled:
-        return q.permute(2, 1, 0).reshape(-1, blocks.BLOCK).view(torch.uint8)
-    q = padded(q.view(view.rows, view.width), blocks.LANES).view(-1)
-    return padded(q, blocks.BLOCK).view(-1, blocks.BLOCK).view(torch.uint8)
-
-
-def values_of_lines(x: torch.Tensor, view: Any, tiled: bool) -> torch.Tensor:
-    """The inverse of :func:`lines`, int8."""
-    x = x.view(torch.int8)
-    if tiled:
-        return x.view(-1, 8, 8).permute(2, 1, 0).contiguous()
-    return x.view(-1)[:view.rows * view.padded_width].view(view.rows, -1)[:, :view.width].reshape(-1)
+    return planes.smallest(coder, planes.lines(q, view, mode.tiled), (False,) if mode.tiled else (False, True))
 
 
 def keeps_bits(mode: Mode) -> bool:

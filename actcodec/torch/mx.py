@@ -36,6 +36,7 @@ class Mx:
         self.mode, self.options = codecs.find(mode), codecs.find(mode).option_values(options)
         self.form, self.coder = element.FORMATS[self.options["format"]], self.options["coder"]
         self.waits = self.coder in planes.CODERS
+        self._values = torch.from_numpy(values(self.form))
         self._function = compiled if compile else lambda function: function
 
     def encode(self, x: torch.Tensor) -> Packed:
@@ -70,12 +71,12 @@ class Mx:
         """The float32 tensor of a :class:`~actcodec.torch.packed.Packed`."""
         scale, elements = packed.data
         view, width = blocks.view(model_shape(packed.shape)), self.form.width if self.coder == "none" else 8
-        if isinstance(elements, planes.Planes):
+        if isinstance(elements, planes.Planes | planes.Payload):
             elements = planes.CODERS[self.coder].decode(elements).view(-1)
         elif isinstance(elements, Sparse):
             elements = elements.dense(GROUP * len(scale))
         x = torch.empty(len(scale), GROUP, device=scale.device)
-        table = torch.from_numpy(values(self.form)).to(scale.device)  # of all codes
+        table = self._values.to(scale.device)
         step = part_of(x) // GROUP
         for i in range(0, len(x), step):
             mine = scale[i:i + step]
@@ -86,9 +87,9 @@ class Mx:
 
 
 def values(form: element.Format) -> np.ndarray:
-    """The values of all codes of a byte, float64 [256]; a format of fewer bits uses only the first ones."""
+    """The values of all codes of a byte, float32 [256]; a format of fewer bits uses only the first ones."""
     codes = np.arange(256, dtype=np.uint8)
-    return element.decode(codes, np.full(256, BIAS, np.uint8), form).astype(np.float64)
+    return element.decode(codes, np.full(256, BIAS, np.uint8), form)
 
 
 def power(exponent: torch.Tensor) -> torch.Tensor:
@@ -152,7 +153,7 @@ def decode_values(code: torch.Tensor, scale: torch.Tensor, table: torch.Tensor) 
         x = torch.empty(code.shape)
         native.decode(code, len(scale), scale, table, x)
         return x
-    value = table[code.long()] * power(scale.int() - BIAS)[:, None]
+    value = table[code.long()].double() * power(scale.int() - BIAS)[:, None]
     x = value.float()
     x = torch.where(x.abs() < torch.finfo(torch.float32).tiny, torch.copysign(torch.zeros_like(x), x), x)
     return torch.where(x.isnan() | (scale[:, None] == NAN), torch.nan, x)
@@ -160,6 +161,8 @@ def decode_values(code: torch.Tensor, scale: torch.Tensor, table: torch.Tensor) 
 
 def pack(codes: torch.Tensor, width: int) -> torch.Tensor:
     """Codes of ``width`` bits, packed into flat bytes."""
+    if width == 8:
+        return codes.view(-1)
     if width != 6:
         return pack_codes(codes.view(-1), width)
     four = codes.view(-1, SIX).int()
@@ -169,6 +172,8 @@ def pack(codes: torch.Tensor, width: int) -> torch.Tensor:
 
 def unpack(data: torch.Tensor, width: int, count: int) -> torch.Tensor:
     """The inverse of :func:`pack`: ``count`` codes."""
+    if width == 8:
+        return data
     if width != 6:
         return unpack_codes(data, width, count)
     three = data.view(-1, 3).int()

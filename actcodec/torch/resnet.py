@@ -1,11 +1,11 @@
-"""ResNets of 8 and 20 layers for CIFAR-10 (He et al., CVPR 2016, section 4.2)."""
+"""ResNets of 8, 18 and 20 layers for pictures of CIFAR-10's size (He et al., CVPR 2016, section 4.2)."""
 
 from typing import Any
 
 import torch
 from torch import nn
 
-__all__ = ["Resnet", "resnet8", "resnet20"]
+__all__ = ["Resnet", "resnet8", "resnet18", "resnet20"]
 
 
 class Block(nn.Module):
@@ -30,21 +30,21 @@ class Block(nn.Module):
 
 
 class Resnet(nn.Module):
-    """6 ``blocks`` + 2 layers for pictures of 3 channels: three stages of ``blocks`` blocks, with ``width``, twice and
-    four times as many channels."""
+    """Two layers, and two for each of ``blocks`` blocks of each of ``stages`` stages, for pictures of 3 channels. The
+    first stage has ``width`` channels, and each of the others twice as many as the one before."""
 
-    def __init__(self, blocks: int, width: int = 16, classes: int = 10) -> None:
+    def __init__(self, blocks: int, width: int = 16, classes: int = 10, stages: int = 3) -> None:
         super().__init__()
         self.conv = nn.Conv2d(3, width, 3, 1, 1, bias=False)
         self.bn = nn.BatchNorm2d(width)
         self.relu = nn.ReLU()
-        stages, inputs = [], width
-        for stage in range(3):
+        layers, inputs = [], width
+        for stage in range(stages):
             outputs = width << stage
             for i in range(blocks):
-                stages.append(Block(inputs, outputs, 2 if stage and not i else 1))
+                layers.append(Block(inputs, outputs, 2 if stage and not i else 1))
                 inputs = outputs
-        self.layers = nn.Sequential(*stages)
+        self.layers = nn.Sequential(*layers)
         self.fc = nn.Linear(inputs, classes)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -55,6 +55,11 @@ class Resnet(nn.Module):
 def resnet8(**options: Any) -> Resnet:
     """Eight layers, 78,000 weights."""
     return Resnet(1, **options)
+
+
+def resnet18(**options: Any) -> Resnet:
+    """Eighteen layers, with the width of ImageNet's ResNet-18: 11 million weights."""
+    return Resnet(2, 64, stages=4, **options)
 
 
 def resnet20(**options: Any) -> Resnet:

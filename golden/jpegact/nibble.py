@@ -90,6 +90,11 @@ def _widths(base, family):
     return np.clip(_ABOVE[family] + base[:, None], 0, 8).astype(np.uint8)
 
 
+_BASES, _FAMILIES = np.tile(np.arange(8), 4), np.repeat(np.arange(4), 8)  # of the 32 entries that a table may have
+_WIDTHS = _widths(_BASES, _FAMILIES)[:, None]
+_COSTS = np.where(np.arange(9)[:, None] <= _WIDTHS, _WIDTHS, MISFIT).min(axis=2).T  # of a need, for each entry
+
+
 def _swap(words, swaps):
     for distance, mask in swaps:
         change = (words ^ words >> distance) & mask
@@ -219,11 +224,8 @@ def best(counts: NDArray[np.int64], straight: bool = False) -> Table:
     counts = np.asarray(counts)
     if counts.shape != (GROUPS, 9):
         raise ValueError(f"shape of the counts is {counts.shape}, legal is {(GROUPS, 9)}")
-    base, family = np.tile(np.arange(8), 4), np.repeat(np.arange(4), 8)
-    widths = _widths(base, family)[:, None]
-    cost = np.where(widths >= np.arange(9)[:, None], widths, MISFIT).min(axis=2)
-    entry = (counts @ cost.T).argmin(axis=1)
-    return Table(base[entry], family[entry], straight)
+    entry = (counts @ _COSTS).argmin(axis=1)
+    return Table(_BASES[entry], _FAMILIES[entry], straight)
 
 
 def fit(blocks: ArrayLike, straight: bool = False) -> Table:

@@ -320,6 +320,19 @@ def test_fit_ends_where_no_step_helps_and_obeys_the_recommendation():
     assert rice.encode(x[:0], rice.fit(x[:0]))[0].size == 0
 
 
+@pytest.mark.parametrize("straight", [False, True])
+@pytest.mark.parametrize("wide", [0.4, 3, 60])
+def test_sizes_are_those_of_each_table(straight, wide, random):
+    x = np.rint(random.normal(size=(300, 64), scale=wide)).clip(-128, 127).astype(np.int8)
+    x[::7] = 0
+    sizes = rice.Sizes(bits.bytes_of(x), straight)
+    for _ in range(30):
+        first, *k = random.integers(0, 8, 15).tolist()
+        e, flags = np.sort(random.integers(0, min(8, 9 - max(k)), 4)).tolist(), int(random.integers(17))
+        table = rice.Table((first, *k), flags, e, straight)
+        assert sizes.total(first, *k, flags, *e) == rice.measure(x, table).sum(), table
+
+
 def test_fit_of_straight_values_is_near_the_best_of_all():
     x = blockcodes.coded(blockcodes.tensors("ReLU")[3])[::4]
     table = rice.fit(x, straight=True)
