@@ -27,10 +27,10 @@ FLAGS = {"scaled": lambda mode: mode.scaled, "tiled": lambda mode: mode.tiled, "
 
 
 def _view(mode):
-    seen = mode.model.view(PROBE)
+    own = mode.model.view(PROBE)
     if mode.name in division.LANE:
         return "planes"
-    return "flat" if seen == flat.view(PROBE) else "rows" if seen == blocks.view(PROBE) else _unknown(mode)
+    return "flat" if own == flat.view(PROBE) else "rows" if own == blocks.view(PROBE) else _unknown(mode)
 
 
 def _unknown(mode):

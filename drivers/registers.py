@@ -48,10 +48,10 @@ def instance(modes=None, formats=None, payload=None, scan=None, queue=None, **nu
     formats and rings that there are not."""
     if queue is not None:
         check_queue(queue)
-    given = numbers | {"modes": modes and rdl.mask(modes), "formats": formats and rdl.formats_mask(formats),
-                       "payloads": payload and PAYLOADS.index(payload), "scans": None if scan is None else int(scan),
-                       "queues": queue and queue.bit_length() - 1}
-    return {name: value for name, value in given.items() if value is not None}
+    values = numbers | {"modes": modes and rdl.mask(modes), "formats": formats and rdl.formats_mask(formats),
+                        "payloads": payload and PAYLOADS.index(payload), "scans": None if scan is None else int(scan),
+                        "queues": queue and queue.bit_length() - 1}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 @click.command()
@@ -66,10 +66,10 @@ def instance(modes=None, formats=None, payload=None, scan=None, queue=None, **nu
 def main(folder, modes, formats, **parameters):
     """Writes SystemRDL, C header, IP-XACT and HTML into FOLDER."""
     try:
-        given = instance(modes and lane_modes(*modes.split(",")), formats and formats.split(","), **parameters)
+        values = instance(modes and lane_modes(*modes.split(",")), formats and formats.split(","), **parameters)
     except ValueError as error:
         raise click.ClickException(str(error)) from error
-    write(folder, **given)
+    write(folder, **values)
     print(f"actcodec.rdl, actcodec_registers.h, actcodec_modes.h, actcodec.xml and html/index.html are in {folder}")
 
 

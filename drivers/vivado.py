@@ -131,10 +131,10 @@ def write(folder, name, period=PERIOD, target="lut", **parameters):
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.v").write_text(text)
     (folder / f"{name}_ooc.xdc").write_text(XDC.substitute(name=name, period=f"{period:.3f}"))
-    given = unit.resolved(**parameters)
+    values = unit.resolved(**parameters)
     with tempfile.TemporaryDirectory() as registers_folder:
         registers.write(Path(registers_folder), **registers.instance(**{
-            name: given[name] for name in ("cdus", "modes", "address_width", "formats", "payload", "scan", "queue")}))
+            name: values[name] for name in ("cdus", "modes", "address_width", "formats", "payload", "scan", "queue")}))
         registers_text = (Path(registers_folder) / "actcodec.xml").read_text()
     them = ports(text, name)
     buses, _ = interfaces(them)

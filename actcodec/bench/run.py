@@ -61,6 +61,7 @@ from actcodec.demo import sample
 __all__ = ["run"]
 
 NUMBERS = (1, 2, 4, 8)  # of CDUs, for rates; of coders
+FEW = (8, 28, 224)  # widths: the narrowest and the widest, and one whose rows end inside of a group
 OFFLOAD = (1, 2, 3, 4, 6, 8)  # for offload
 JPEG_ACT = codecs.METHODS["JPEG-ACT"][0]
 # On one port for all lanes: whole beats, rows that begin inside of one, and the widest.
@@ -69,10 +70,10 @@ SHARED: dict[str, Any] = {"modes": codecs.JPEG_ACT, "widths": (28, 32, 33, 224),
 
 def jobs(quick: bool) -> list[tuple[Callable[..., Any], tuple]]:
     """What to simulate: [(function, arguments)], the longest ones first."""
-    widths, numbers = ((8, 28, 224), (1, SHOWN)) if quick else (tuple(CHANNELS), NUMBERS)
+    numbers = (1, SHOWN) if quick else NUMBERS
     every: list[tuple[Callable[..., Any], tuple]] = [
-        (measure, (mode, back, width, cdus)) for cdus in numbers for width in widths for mode in measured()
-        for back in (False, True)]
+        (measure, (mode, back, width, cdus)) for cdus in numbers
+        for width in (FEW if quick or cdus != SHOWN else CHANNELS) for mode in measured() for back in (False, True)]
     every += [(share, (mode, back, width, cdus)) for cdus in SHARED["numbers"] for width in SHARED["widths"]
               for mode in SHARED["modes"] for back in (False, True) if not quick or (width, cdus) == (32, SHOWN)]
     for cdus in numbers if quick else OFFLOAD:
@@ -195,7 +196,8 @@ def report(rates: Sequence[Any], shared: Sequence[Any], offloads: Sequence[Any],
     offloads = sorted(offloads, key=lambda o: (o.name, o.decompress, o.cdus))
     shared = sorted(shared, key=lambda s: (s.cdus, order(s.mode), s.decompress, s.width))
     streamed = sorted(streamed, key=lambda a: (order(a.mode), a.tensor, a.error, a.cdus))
-    for table in (rate_table(rates), number_table(rates), shared_table(shared), offload_table(offloads),
+    few = [r for r in rates if r.width in FEW]
+    for table in (rate_table(rates), number_table(few), shared_table(shared), offload_table(offloads),
                   stream_table(streamed), coding_table(codings), queue_table(queues)):
         console.print(table)
     content = {"clock_GHz": CLOCK, "pcie_GB_per_s": PCIE, "memory_latency_cycles": LATENCY,

@@ -42,7 +42,7 @@ def number_table(rates: Sequence[Any]) -> Any:
         return "-".join(f"{8 / pick(r.steady for r in cell):.3f}" for pick in (max, min))
 
     return share_table("Fraction of the limit, 1 sector a cycle and CDU, in the steady state,\nby the number of CDUs: "
-                       "the worst and the best width", rates, "cdus", sorted({r.cdus for r in rates}), share)
+                       "the worst and the best of three widths", rates, "cdus", sorted({r.cdus for r in rates}), share)
 
 
 def shared_table(shared: Sequence[Any]) -> Any:

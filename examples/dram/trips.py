@@ -35,9 +35,9 @@ def trip(machine, x, mode, **options):
     """
     compressed = actcodec.compress(x, mode, **options)
     stored = find(compressed.mode).model.unpack(compressed)
-    given = find(mode).option_values(options)
-    given.pop("cdus", None)
-    lane, words, settings = find(mode).model.plan(x, "float32", **given)
+    options = find(mode).option_values(options)
+    options.pop("cdus", None)
+    lane, words, settings = find(mode).model.plan(x, "float32", **options)
     job = {"scale_table": SCALES, "settings": settings}
     machine.write(TENSOR, x.tobytes())
     machine.write(BACK, bytes(x.nbytes))

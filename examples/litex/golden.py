@@ -32,9 +32,9 @@ def rows():
         compressed = actcodec.compress(x, mode)
         payload = codecs.find(compressed.mode).model.unpack(compressed).payload
         y = actcodec.decompress(compressed)
-        wanted = (x > 0).astype(np.float32) if mode == "brc" else x
+        expected = (x > 0).astype(np.float32) if mode == "brc" else x
         yield (mode, f"{len(payload)}", f"{100 * x.nbytes // len(payload) / 100:.2f}",
-               f"{float(np.abs(y - wanted).max()):.6f}", f"{digest(payload):08x}", f"{digest(y.tobytes()):08x}")
+               f"{float(np.abs(y - expected).max()):.6f}", f"{digest(payload):08x}", f"{digest(y.tobytes()):08x}")
 
 
 def differences(text):
@@ -42,8 +42,8 @@ def differences(text):
     lines = text.splitlines()
     golden = list(rows())
     printed = [line.split() for line in lines[2 : 2 + len(golden)]]
-    wrong = [f"expected {wanted}, got {got}" for wanted, got in zip(golden, printed, strict=False)
-             if wanted != (*got[:3], *got[5:])]
+    wrong = [f"expected {expected}, got {line}" for expected, line in zip(golden, printed, strict=False)
+             if expected != (*line[:3], *line[5:])]
     last = golden[-1][1]
     rest = ["compressed from where no memory is: memory answered a read with an error",
             "compressed into half the room: the payload is longer than the space in memory; `BYTES_OUT` has its true "

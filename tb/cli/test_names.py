@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("rtl", "golden", "actcodec", "synth", "docs", "scripts", "tb/harness")
+FOLDERS = ("rtl", "golden", "actcodec", "synth", "docs", "scripts", "drivers", "examples", "tb/harness")
 PARTICIPLES = {"asked", "found", "given", "gone", "got", "held", "kept", "lost", "made", "missed", "seen", "taken",
                "told", "tried", "wanted"}
 # What is public, and what proofs and benches look at by name.

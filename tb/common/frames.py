@@ -15,9 +15,9 @@ class Watch:
         self.passed = 0  # chunks of ``o``
         self.flags = []  # which beats that passed were malformed
         self.times = []  # cycles of beats sent
-        self.cycle, self.held = 0, None
+        self.cycle, self.offer = 0, None
         self.quiet = self.stop = None  # first cycles in which they are high
-        self.held_at_stop = False
+        self.offer_at_stop = False
         cocotb.start_soon(self._run(dut))
 
     async def _run(self, dut):
@@ -27,13 +27,13 @@ class Watch:
         while True:
             await RisingEdge(dut.clk)
             if dut.rst.value == 1:
-                self.held, passes = None, False
+                self.offer, passes = None, False
                 continue
             if dut.stop.value == 1 and self.stop is None:
-                self.stop, self.held_at_stop = self.cycle, self.held is not None
+                self.stop, self.offer_at_stop = self.cycle, self.offer is not None
             valid, ready, *beat = [int(handle.value) for handle in master]
-            assert self.held is None or (valid and beat == self.held), f"cycle {self.cycle}: an offered beat changed"
-            self.held = beat if valid and not ready else None
+            assert self.offer is None or (valid and beat == self.offer), f"cycle {self.cycle}: an offered beat changed"
+            self.offer = beat if valid and not ready else None
             if valid and ready:
                 self.sent.append(tuple(beat))
                 self.times.append(self.cycle)

@@ -166,14 +166,14 @@ async def gives_a_frame_up_at_any_moment(dut, idle, pause):
         run = await bench.run({"i": [chunk(*one, size) for one in beats]}, {}, random, idle,
                               until=lambda: watch.quiet is not None)
         before = sum(time < watch.stop for time in watch.times)
-        gone = beats[: before + watch.held_at_stop]
+        gone = beats[: before + watch.offer_at_stop]
         open_ = bool(gone) and not gone[-1][1]
         expected = [beat(*one, size) for one in gone] + [(0, 0, 1)] * open_
         what = f"idle={idle} pause={pause} moment={moment}"
         bench.equal(watch.sent, expected, what)
         assert len(run.cycles["i"]) == len(gone), what
         assert watch.quiet == max([watch.stop, *watch.times]) + 1, what
-        seen.add((watch.held_at_stop, open_))
+        seen.add((watch.offer_at_stop, open_))
         for _ in range(int(random.integers(4))):
             await FallingEdge(bench.clk)
             assert dut.quiet.value == 1 and dut.m_axis_tvalid.value == 0 and dut.i__ready.value == 0

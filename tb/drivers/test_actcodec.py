@@ -48,7 +48,7 @@ from tb.drivers.world import (
 )
 from tb.harness import regress
 from tb.offload.draws import SPECIAL
-from tb.offload.lanes import asked
+from tb.offload.lanes import selectable
 from tb.soak import chance
 
 DEVICE = replace(chance.LANE, payload="both")
@@ -88,7 +88,7 @@ def there_and_back(host, random, name, shape, kind, gap=0, form="float32", resid
 
 # -------------------------------------------------------------------------------------------- with the accelerator
 def test_every_mode_there_and_back(host, random):
-    for number, name in enumerate(asked(chance.EVERY)):
+    for number, name in enumerate(selectable(chance.EVERY)):
         shape = SHAPES[(number + int(random.integers(len(SHAPES)))) % len(SHAPES)]
         for one in {shape, SHAPES[0]}:
             there_and_back(host, random, name, one, ("normal", "relu", "wild")[number % 3], 4 * (number % 2),
@@ -97,7 +97,7 @@ def test_every_mode_there_and_back(host, random):
 
 @pytest.mark.regress
 def test_every_mode_in_every_shape(host, random):
-    for name in asked(chance.EVERY):
+    for name in selectable(chance.EVERY):
         for kind in ("normal", "relu", "wild"):
             for shape in SHAPES:
                 there_and_back(host, random, name, shape, kind, 4 * int(random.integers(4)),

@@ -19,7 +19,7 @@ from actcodec.sim.environment import MemoryBehaviour
 from actcodec.sim.rtl_engine import Contents
 from tb.drivers.world import SHAPES, Golden, Host, Outcome, form_for, four, pointer, u32, u64, word
 from tb.harness import regress
-from tb.offload.lanes import asked
+from tb.offload.lanes import selectable
 from tb.soak import chance
 from tb.soak.frames import framed
 
@@ -89,7 +89,7 @@ def around(host, random, **errors):
 
 def names_of(host, random, count):
     """As many modes, any."""
-    return [str(one) for one in random.choice(asked(host.environment.accelerator.modes), count)]
+    return [str(one) for one in random.choice(selectable(host.environment.accelerator.modes), count)]
 
 
 def draw(host, random, names, resident=None):
@@ -176,7 +176,7 @@ def through(host, random, ring, cases, decompress, check):
 # ----------------------------------------------------------------------------------------------------- what has to work
 def test_rings_in_every_mode_there_and_back(host, random):
     """Payloads in memory and in the streams; rings of any size, which come around several times."""
-    names = asked(host.environment.accelerator.modes)
+    names = selectable(host.environment.accelerator.modes)
     names = names * -(-36 // len(names))
     for turn, start in enumerate(range(0, len(names), 12)):
         cases = draw(host, random, names[start : start + 12])

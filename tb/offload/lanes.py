@@ -2,10 +2,10 @@
 
 from actcodec import codecs
 
-__all__ = ["asked", "drawn", "model", "stored"]
+__all__ = ["drawn", "model", "selectable", "stored"]
 
 
-def asked(names):
+def selectable(names):
     """Those of a device's modes that a user can ask for: the others are fallbacks of theirs."""
     return [mode.name for mode in codecs.lane_modes(*names) if codecs.by_code(mode.code)[0]]
 

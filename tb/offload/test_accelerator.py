@@ -27,7 +27,7 @@ from tb.harness import regress, selection
 from tb.jpegact.blocks import recovered
 from tb.offload import draws
 from tb.offload.jobs import Job
-from tb.offload.lanes import asked, drawn, stored
+from tb.offload.lanes import drawn, selectable, stored
 from tb.soak import chance
 from tb.soak import run as soak
 from tb.soak.frames import Frame, framed
@@ -117,7 +117,7 @@ def test_there_and_back(session):
     random, part = session.random, few(session, 12, 3 * (1 + session.brief))
     for number, mode in enumerate(mode for mode in lanes_modes(session) if not mode.format.endless):
         for k, shape in enumerate(SHAPES):
-            if k % part != number % part or mode.name not in asked(session.driver.modes):
+            if k % part != number % part or mode.name not in selectable(session.driver.modes):
                 continue
             chance.around(session)
             dqt = ("optL", "jpeg60")[k % 2]
@@ -184,7 +184,7 @@ def test_counts_what_passes(session):
 def test_a_null_beat_may_end_a_frame(session):
     """In each mode with blocks, behind a payload that fills packets: of blocks that are alike."""
     random = session.random
-    for mode in some(session, (mode for mode in lanes_modes(session) if mode.name in asked(session.driver.modes))):
+    for mode in some(session, (mode for mode in lanes_modes(session) if mode.name in selectable(session.driver.modes))):
         if mode.format.endless:
             continue
         block = len(mode.model.compress(np.zeros((1, 1, 8, 8), np.float32)).payload)
@@ -202,7 +202,7 @@ def test_a_null_beat_may_end_a_frame(session):
 def test_payloads_in_memory(accelerator, random):
     """All ports on one slave, which keeps the order of all addresses, or on several; spaces of any size."""
     session = Session(accelerator, random, size=SIZE)
-    modes = [mode for mode in lanes_modes(session) if mode.name in asked(session.driver.modes)]
+    modes = [mode for mode in lanes_modes(session) if mode.name in selectable(session.driver.modes)]
     for turn, mode in enumerate(selection.part(random, modes, 3, many=8)):
         chance.around(session, **({"kind": KINDS.index("shared"), "ordered": 1} if turn % 2 else {}))
         one = Job.draw(random, draws.descriptor(random, mode, session.driver.cdus, most=400)).at(0x1000)
@@ -307,7 +307,7 @@ def test_ends_memory_errors_with_an_error(session, side):
     """Of one lane alone, in every mode; each lane has its turn, and blocks for it."""
     random, cdus = session.random, session.driver.cdus
     code = ErrorCode.READ if side == "read" else ErrorCode.WRITE
-    modes = some(session, asked(session.driver.modes))
+    modes = some(session, selectable(session.driver.modes))
     for k in range(max(len(modes), cdus)):
         one, lane = job(session, tensor(random, (1, 6, 16, 24)), modes[k % len(modes)]), k % cdus
         chance.around(session, (1000, 0) if side == "read" else (0, 1000), spared=(1 << cdus) - 1 - (1 << lane))
@@ -321,7 +321,7 @@ def test_recovers_from_a_soft_reset_at_any_moment(session):
     """Until it has met a tensor in each direction, a frame in progress, and one that has not begun."""
     random, cut = session.random, dict.fromkeys(("compress", "decompress", "frame", "unbegun"), 0)
     shape = 1, max(3, session.driver.cdus), 16, 40  # a frame that takes a while however many lanes there are
-    jobs = [job(session, tensor(random, shape), name) for name in some(session, asked(session.driver.modes))]
+    jobs = [job(session, tensor(random, shape), name) for name in some(session, selectable(session.driver.modes))]
     for attempt in range(100):
         if attempt >= (4 if session.brief else 12) and all(cut.values()):
             break

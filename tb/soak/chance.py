@@ -11,10 +11,25 @@ from actcodec.sim.environment import KINDS, PATTERNS, MemoryBehaviour
 from tb import reference
 from tb.offload import draws
 from tb.offload.jobs import Job
-from tb.offload.lanes import asked
+from tb.offload.lanes import selectable
 
-__all__ = ["EQUIPPED", "FEW", "FOUND", "LANE", "LANES", "LARGE", "LUTS", "RINGS", "WHOLE", "accelerator", "around",
-           "job", "memory", "pattern", "window"]
+__all__ = [
+    "CONFIGURATIONS",
+    "EQUIPPED",
+    "FEW",
+    "LANE",
+    "LANES",
+    "LARGE",
+    "LUTS",
+    "RINGS",
+    "WHOLE",
+    "accelerator",
+    "around",
+    "job",
+    "memory",
+    "pattern",
+    "window",
+]
 
 JPEG_ACT = ("sfpr", "sfpr-zvc", "jpeg-act", "brc")
 STREAMS = tuple(mode.name for mode in codecs.lane_modes() if mode.format.endless)  # instead of blocks
@@ -26,24 +41,25 @@ SMALL = ("raw", "sfpr-zvc", "brc", "zvc")  # quickly compiled
 EQUIPPED = Accelerator(2, SMALL, formats=FORMATS, payload="both", scan=True, queue=8)  # with all that is optional
 LARGE = Accelerator(3, EVERY, payload="both", scan=True, queue=16)  # with all modes, and all of it but formats
 LUTS = Accelerator(2, JPEG_ACT, scan=True, target="lut")
-FOUND = (Accelerator(4, JPEG_ACT), Accelerator(2, ("raw", "zvc")), Accelerator(3, JPEG_ACT), Accelerator(3, EVERY),
-         Accelerator(8, JPEG_ACT), Accelerator(3, STREAMS), *(Accelerator(cdus, EVERY) for cdus in (1, 2, 4, 8)),
-         *(Accelerator(cdus, EVERY, formats=FORMATS) for cdus in (2, 4)),
-         EQUIPPED, Accelerator(4, JPEG_ACT, payload="memory", scan=True, queue=256), LARGE)
+CONFIGURATIONS = (
+    Accelerator(4, JPEG_ACT), Accelerator(2, ("raw", "zvc")), Accelerator(3, JPEG_ACT), Accelerator(3, EVERY),
+    Accelerator(8, JPEG_ACT), Accelerator(3, STREAMS), *(Accelerator(cdus, EVERY) for cdus in (1, 2, 4, 8)),
+    *(Accelerator(cdus, EVERY, formats=FORMATS) for cdus in (2, 4)),
+    EQUIPPED, Accelerator(4, JPEG_ACT, payload="memory", scan=True, queue=256), LARGE)
 FEW = range(6)  # of these, which tests build, too
-WHOLE = tuple(number for number, one in enumerate(FOUND) if one.modes is EVERY and not one.queue)
-RINGS = tuple(number for number, one in enumerate(FOUND) if one.queue)
+WHOLE = tuple(number for number, one in enumerate(CONFIGURATIONS) if one.modes is EVERY and not one.queue)
+RINGS = tuple(number for number, one in enumerate(CONFIGURATIONS) if one.queue)
 SIZE = 1 << 17  # bytes of memory
 
 
 def accelerator(number):
     """The one of that number."""
-    if number < len(FOUND):
-        return FOUND[number]
+    if number < len(CONFIGURATIONS):
+        return CONFIGURATIONS[number]
     random = np.random.default_rng([number, 1])
     modes = [JPEG_ACT, ("raw", "zvc"), reference.MODES, EVERY, None, None][random.integers(6)]
     if modes is None:
-        some = {str(random.choice(asked(EVERY)))} | {mode for mode in EVERY if random.random() < 0.3}
+        some = {str(random.choice(selectable(EVERY)))} | {mode for mode in EVERY if random.random() < 0.3}
         modes = tuple(mode for mode in EVERY if mode in some)
     return Accelerator(
         cdus=int(random.choice([1, 2, 2, 3, 3, 4, 4, 4, 5, 6, 7, 8, 8])), modes=modes,

@@ -114,24 +114,24 @@ def measure(case):
     model, exact = trained()
     compress = at.Compress(model, name, error_every=0, **options)
     error = relative(gradient(model, compress), exact)
-    found = {"error": error, "ratio": compress.report().total["ratio"]}
+    results = {"error": error, "ratio": compress.report().total["ratio"]}
     if case in VARIANTS:
-        return found
+        return results
     other = fresh()
     losses = train(other, STEPS, 16, at.Compress(other, name, min_values=1024, error_every=0, **options))
     last = sum(losses[-LAST:]) / LAST if all(map(math.isfinite, losses)) else math.nan
-    return found | {"loss": last}
+    return results | {"loss": last}
 
 
-def faults(case, found, recorded):
-    """What is wrong with what was found, as text, if anything."""
-    if not math.isfinite(found.get("loss", 0)):
+def faults(case, results, recorded):
+    """What is wrong with what was measured, as text, if anything."""
+    if not math.isfinite(results.get("loss", 0)):
         return "a loss is NaN or infinite"
-    if lossless(CASES[case][0]) and found["error"]:
+    if lossless(CASES[case][0]) and results["error"]:
         return "the gradient is another one, though nothing is lost"
     if recorded is None:
         return "nothing is recorded; run make train-check RENEW=1"
-    for key, value in found.items():
+    for key, value in results.items():
         if not value / FACTOR[key] <= recorded[key] <= value * FACTOR[key]:
             return f"{key} was {recorded[key]:.4g}"
     return ""
@@ -152,7 +152,7 @@ def documented(text, recorded):
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("cases", nargs="*", metavar="CASE", help=f"of {', '.join(CASES)}")
-    parser.add_argument("--renew", action="store_true", help="record what is found")
+    parser.add_argument("--renew", action="store_true", help="record what is measured")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args(arguments)
     if unknown := [case for case in options.cases if case not in CASES]:
@@ -160,9 +160,9 @@ def main(arguments=None):
     start, cases = time.monotonic(), options.cases or list(CASES)
     recorded = json.loads(RECORD.read_text()) if RECORD.exists() else {}
     with ProcessPoolExecutor(options.jobs, multiprocessing.get_context("spawn")) as pool:
-        found = dict(zip(cases, pool.map(measure, cases), strict=True))
+        results = dict(zip(cases, pool.map(measure, cases), strict=True))
     if options.renew:
-        recorded |= {case: {key: float(f"{value:.4g}") for key, value in one.items()} for case, one in found.items()}
+        recorded |= {case: {key: float(f"{value:.4g}") for key, value in one.items()} for case, one in results.items()}
         recorded = {case: recorded[case] for case in CASES if case in recorded}
         RECORD.write_text(json.dumps(recorded, indent=1) + "\n")
         DOCUMENT.write_text(documented(DOCUMENT.read_text(), recorded))
@@ -171,12 +171,12 @@ def main(arguments=None):
     for name in ("ratio", "error of the gradient", f"loss after {STEPS} steps"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column()
-    wrong = {case: faults(case, one, recorded.get(case)) for case, one in found.items()}
-    for case, one in found.items():
+    wrong = {case: faults(case, one, recorded.get(case)) for case, one in results.items()}
+    for case, one in results.items():
         table.add_row(case, f"{one['ratio']:.2f}", f"{100 * one['error']:.3g} %" if one["error"] else "none",
                       f"{one['loss']:.3f}" if "loss" in one else "-", wrong[case])
     Console(width=120, highlight=False).print(table)
-    print(f"{len(found)} presets in {time.monotonic() - start:.0f} s")
+    print(f"{len(results)} presets in {time.monotonic() - start:.0f} s")
     return any(wrong.values())
 
 
