@@ -6,6 +6,8 @@ are zero; everything else, NaN and subnormal numbers among it, is kept bit for b
 DPR: what is zero is decided before, so a value that DPR rounds to zero stays.
 """
 
+from collections.abc import Iterator
+from io import BytesIO
 from typing import NamedTuple
 
 import numpy as np
@@ -27,18 +29,45 @@ class Encoded(NamedTuple):
 
 def encode(x: ArrayLike, form: str | None = None) -> Encoded:
     """The arrays of `x` (float32, any shape); `form` names one of DPR's formats, or is None for values in full."""
-    bits = np.ascontiguousarray(x, "<f4").reshape(-1).view("<u4")
-    counts = np.empty(-(-bits.size // ROW), "<u2")
+    bits = words(x)
     count, at = np.count_nonzero(bits.view("<f4")), 0
-    values, columns = np.empty(count, "<u4"), np.empty(count, np.uint8)
-    for row in range(0, counts.size, PART):
+    values, columns, counts = np.empty(count, "<u4"), np.empty(count, np.uint8), []
+    for part in parts(bits):
+        own = slice(at, at + part.values.size)
+        values[own], columns[own] = part.values, part.columns
+        counts.append(part.counts)
+        at = own.stop
+    values = values.view("<f4")
+    return Encoded(dpr.encode(values, form) if form else values, columns, np.concatenate([np.empty(0, "<u2"), *counts]))
+
+
+def payload(x: ArrayLike, form: str | None = None) -> tuple[bytes, int]:
+    """The arrays that `encode` makes of `x`, joined, and how many values are not zero. Values in full are never held
+    twice."""
+    if form:
+        arrays = encode(x, form)
+        return b"".join(arrays), arrays.columns.size
+    data, rest = BytesIO(), []
+    for part in parts(words(x)):
+        data.write(part.values)
+        rest.append(part[1:])
+    for arrays in zip(*rest, strict=True):
+        data.writelines(arrays)
+    return data.getvalue(), sum(columns.size for columns, _ in rest)
+
+
+def words(x: ArrayLike) -> NDArray[np.uint32]:
+    """The words of values (float32, any shape), flat."""
+    return np.ascontiguousarray(x, "<f4").reshape(-1).view("<u4")
+
+
+def parts(bits: NDArray[np.uint32]) -> Iterator[Encoded]:
+    """The arrays of words, a few rows at a time, values as words."""
+    for row in range(0, -(-bits.size // ROW), PART):
         part = bits[row * ROW : (row + PART) * ROW]
         places = np.flatnonzero(part << 1)  # without the sign
-        counts[row : row + PART] = np.bincount(places // ROW, minlength=-(-part.size // ROW))
-        values[at : at + places.size], columns[at : at + places.size] = part[places], places % ROW
-        at += places.size
-    values = values.view("<f4")
-    return Encoded(dpr.encode(values, form) if form else values, columns, counts)
+        counts = np.bincount(places // ROW, minlength=-(-part.size // ROW))
+        yield Encoded(part[places], (places % ROW).astype(np.uint8), counts.astype("<u2"))
 
 
 def places(encoded: Encoded, length: int, form: str | None = None) -> NDArray[np.int64]:

@@ -57,9 +57,8 @@ class Ssdc(Formatted):
     """Narrow CSR. The payload is values, columns, row counts; side information is the number of values, 8 bytes."""
 
     def compress(self, x: np.ndarray, cdus: int = 1, **options: Any) -> Compressed:
-        arrays = ssdc.encode(x, self.form)
-        payload = b"".join((arrays.values, arrays.columns, arrays.counts))
-        return Compressed(self.mode.name, x.shape, payload, side=struct.pack("<Q", len(arrays.columns)))
+        payload, count = ssdc.payload(x, self.form)
+        return Compressed(self.mode.name, x.shape, payload, side=struct.pack("<Q", count))
 
     def encoded(self, compressed: Compressed) -> Encoded:
         """Golden's arrays."""
