@@ -47,7 +47,8 @@ CASES |= {f"division {words}": ("division", options) for words, options in (
     ("1 bit", {"bits": 1}), ("4 bits", {"bits": 4}), ("no LFC", {"lfc": "off"}), ("LFC", {"lfc": "on"}),
     ("minimum", {"lfc": "on", "offset": "min"}))}
 VARIANTS = {variant.name: (name, values) for name, mode in codecs.MODES.items() for values, variant in mode.variants
-            if values.keys() == {"coder"}}
+            if values and values.keys() <= {"format", "coder"}}
+CODERS = {case for case, (_, values) in VARIANTS.items() if "coder" in values}
 """Other coders: the values are the same, so that no network is trained with them."""
 CASES |= VARIANTS
 
@@ -115,7 +116,7 @@ def measure(case):
     compress = at.Compress(model, name, error_every=0, **options)
     error = relative(gradient(model, compress), exact)
     results = {"error": error, "ratio": compress.report().total["ratio"]}
-    if case in VARIANTS:
+    if case in CODERS:
         return results
     other = fresh()
     losses = train(other, STEPS, 16, at.Compress(other, name, min_values=1024, error_every=0, **options))
