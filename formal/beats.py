@@ -19,12 +19,13 @@ taken are those under way and those of the burst that is open.
 from amaranth.hdl import Cat, Const, Mux, Signal
 from amaranth.lib import data
 
-from actcodec.rtl.common.axi import address_layout
+from actcodec.rtl.common.axi import BEAT, address_layout
 from actcodec.rtl.offload.memory.beat_planner import BeatPlanner, step_layout
+from actcodec.rtl.offload.memory.geometry import of_size
 from actcodec.rtl.offload.memory.reader import Reader
 from formal.catalogue import Proof
 from formal.inside import Inside
-from formal.memory import WIDTH, beats, master, moves, spare, stored, tensor
+from formal.memory import WIDTH, beats, constant, master, moves, spare, stored, tensor
 
 __all__ = ["proofs"]
 
@@ -34,26 +35,35 @@ ENDS = "something moves within some willing cycles, until it is idle"
 COUNTED = "beats that are planned and not taken are under way, or in the open burst"
 INSIDE = "a planner has a place inside, or one to come, until the last one's last step"
 SETTLES = "when nothing moves, buffers settle"
-WORDS = 8  # of a beat, and most of a place
+WORDS = 8  # most values of a place
 PATIENCE = 3
+# What a unit has besides values of 4 bytes, by how notes begin.
+SIZES = {"": {}, "values of 4 or 2 bytes, ": {"halves": True}, "values of 4 bytes or 1, ": {"codes": True},
+         "values of 4, 2 or 1 bytes, ": {"halves": True, "codes": True}}
+SIZED = ("half", "byte")
 
 
-def plans(folder):
+def sized(unit):
+    """The inputs of a unit that say which size values have, of those that there are."""
+    return [getattr(unit, name) for name in SIZED if hasattr(unit, name)]
+
+
+def plans(component, folder):
     """The harness for a planner."""
-    component = BeatPlanner(WIDTH)
     names = ["entered__ready", "entered__valid", "decided__valid", "known", "cached", "line_0", "line_1"]
     h = Inside(component, folder, *names)
     unit, inner, m = h.ports, h.inner, h.m
     i, o, step, on = unit.i, unit.o, unit.o.p, inner["entered__ready"]
-    for name in ("gather", "scaled"):
-        h.drive(getattr(unit, name), h.rigid(1, name))
-    h.assume(~i.valid | (i.p.words <= WORDS))
+    for value in (unit.gather, unit.scaled, *sized(unit)):
+        h.drive(value, h.rigid(1, value.name))
+    size = of_size(unit, Const(4), Const(2), Const(1))  # of a value
+    h.assume(~i.valid | ((i.p.words <= WORDS) & ((i.p.address & (size - 1)) == 0)))
     # Beats are counted in the unit's own pipeline, so that its registers can be compared.
     place, entered, decided = Signal.like(i.p, name="place"), Signal(name="entered"), Signal(name="decided")
     with m.If(i.ready):
         m.d.sync += [place.eq(i.p), entered.eq(i.valid)]
     index, line, slot = place.address[5:], place.channel[3:], place.slot
-    some, straddles = place.words != 0, place.address[2:5] + place.words > WORDS
+    some, straddles = place.words != 0, place.address[:5] + place.words * size > BEAT
     # What the unit remembers of the places before.
     known, cached = Signal(name="was_known"), Signal(2, name="was_cached")
     previous, lines = Signal.like(index, name="was_previous"), [Signal.like(line, name=f"was_{k}") for k in range(2)]
@@ -89,24 +99,25 @@ def joined(step, before):
     return ~(step.beat & step.joins) | ((step.index == before + 1) & (step.index[:3] != 0))
 
 
-def reads(memory, outstanding, folder):
+def reads(component, folder):
     """The harness for a reader."""
-    stores = memory == "shared"
+    outstanding, stores = component.outstanding, component.memory == "shared"
     parts = ("ahead", "now", "bursts")
+    settings = ["gather", "scaled", "table", *(name for name in SIZED if name in component.signature.members)]
     names = ["under_way", "comes", "taking", "sectors.full", "scale.full", "ar.full", "ar.spare",
              *(f"bursts.{name}" for name in ("closed", "length", "index")),
              *(f"{part}.o__{name}" for part in parts for name in ("valid", "ready", "payload")),
-             *(f"{part}.entered__valid" for part in parts[:2])]
+             *(f"{part}.{name}" for part in parts[:2] for name in ("entered__valid", *settings))]
     if stores:
         names += [f"arrived.{name}" for name in ("level", "valid", "fetched", "i__ready")]
-    h, unit, inner = master(Reader(WIDTH, outstanding, memory), folder, *names)
+    h, unit, inner = master(component, folder, *names)
     m, ar, r, under_way, taking = h.m, unit.axi.ar, unit.axi.r, inner["under_way"], inner["taking"]
-    chosen = Cat(unit.gather, unit.scaled, unit.scales)
-    h.assume(~h.past(unit.start | unit.busy) | (chosen == h.past(chosen)))
+    constant(h, unit, unit.gather, unit.scaled, unit.scales, *sized(unit))
     coming = [tensor(h, unit, places) for places in (unit.ahead, unit.now)]
     ahead, now, offers = (inner[f"{part}.o__valid"] for part in parts)
     steps, wants, asks = (inner[f"{part}.o__valid"] & inner[f"{part}.o__ready"] for part in parts)
-    first, second = (data.View(step_layout(WIDTH), inner[f"{part}.o__payload"]).burst for part in parts[:2])
+    layout = step_layout(WIDTH, component.halves, component.codes)
+    first, second = (data.View(layout, inner[f"{part}.o__payload"]).burst for part in parts[:2])
     burst = data.View(address_layout(WIDTH), inner["bursts.o__payload"])
 
     # Beats that memory owes; those of the open burst; those that are planned, and not taken.
@@ -133,6 +144,8 @@ def reads(memory, outstanding, folder):
     h.jointly(ENDS, stuck <= PATIENCE)
     more, length = spare(inner, "ar", 3)
     buffered = stored(inner, "arrived") if stores else Const(0)
+    for name in settings:  # with others, planners would not agree
+        h.jointly(COUNTED, inner[f"ahead.{name}"] == inner[f"now.{name}"])
     h.jointly(COUNTED, unit.abort | (owed == under_way + waits))
     h.jointly(COUNTED, asked + Mux(ar.valid, beats(ar.p), 0) + Mux(more, length, 0) + buffered == under_way)
     h.jointly(COUNTED, (under_way <= outstanding) & (ar.valid | ~more))
@@ -156,7 +169,11 @@ def reads(memory, outstanding, folder):
 
 
 def proofs():
-    return [Proof("beat_planner", "plans", plans, f"{WIDTH} bits of address")] + [
-        Proof("reader", "ends", lambda folder, memory=memory: reads(memory, 16, folder),
-              f"{memory} memory, outstanding 16, {WIDTH} bits of address, {PATIENCE} willing cycles")
-        for memory in ("shared", "independent")]
+    every = [Proof("beat_planner", "plans", lambda folder, sizes=sizes: plans(BeatPlanner(WIDTH, **sizes), folder),
+                   f"{note}{WIDTH} bits of address") for note, sizes in SIZES.items()]
+    for note, sizes in SIZES.items():
+        for memory in ("shared", "independent"):
+            every.append(Proof("reader", "ends", lambda folder, memory=memory, sizes=sizes: reads(
+                Reader(WIDTH, 16, memory, **sizes), folder),
+                f"{note}{memory} memory, outstanding 16, {WIDTH} bits of address, {PATIENCE} willing cycles"))
+    return every

@@ -11,7 +11,7 @@ from formal.engine import BUILD, fingerprint, prove
 
 __all__ = ["Proof", "decide", "key", "proofs"]
 
-THEMES = ("streams", "order", "ends", "progress", "interleaving", "beats", "unpacking", "sparse", "pooling",
+THEMES = ("streams", "order", "ends", "progress", "interleaving", "beats", "writer", "unpacking", "sparse", "pooling",
           "runlengths", "memory", "lite", "turns", "dealing", "slots", "ring")
 
 

@@ -8,7 +8,7 @@ from amaranth.hdl import Signal
 from actcodec.synth.flow import yosys
 from formal.harness import Harness
 
-__all__ = ["Inside", "opened", "peeked"]
+__all__ = ["Inside", "flat", "opened", "peeked"]
 
 FIRST = 100000  # index of a port, behind all others
 

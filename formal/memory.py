@@ -23,9 +23,9 @@ STORED_FIRST = "an address comes when all of its data is there, which then waits
 LENGTH = "a burst has as many beats as its address says, the last one marked"
 
 
-def master(component, folder, *names):
-    """A harness, the unit with its signals ``names`` as outputs, and these by name."""
-    h = Inside(component, folder, *names)
+def master(component, folder, *names, cut=()):
+    """A harness, the unit with its signals ``names`` as outputs, and these by name; cuts are those of ``Inside``."""
+    h = Inside(component, folder, *names, cut=cut)
     unit, inner = h.ports, h.inner
     h.assume(unit.abort | ~h.past(unit.abort & unit.busy))
     h.assume(~(unit.start & (unit.busy | unit.abort)))
@@ -39,6 +39,12 @@ def tensor(h, unit, places):
     h.assume(open_ | ~places.valid)
     h.assume(held(h, Port("", False, places.valid, places.ready, places.p.as_value())))
     return open_
+
+
+def constant(h, unit, *settings):
+    """These inputs are constant while the unit is busy."""
+    settings = Cat(settings)
+    h.assume(~h.past(unit.start | unit.busy) | (settings == h.past(settings)))
 
 
 def moves(port):
@@ -101,8 +107,7 @@ def reads(memory, outstanding, folder):
     ar, r = unit.axi.ar, unit.axi.r
     for places in (unit.ahead, unit.now):
         tensor(h, unit, places)
-    chosen = Cat(unit.gather, unit.scaled, unit.scales)
-    h.assume(~h.past(unit.start | unit.busy) | (chosen == h.past(chosen)))
+    constant(h, unit, unit.gather, unit.scaled, unit.scales)
     asked = Signal(range(2 * outstanding), name="asked")
     h.m.d.sync += asked.eq(asked + Mux(moves(ar), beats(ar.p), 0) - moves(r))
     h.assume(~r.valid | (asked != 0))
@@ -172,8 +177,7 @@ def carries(decompress, outstanding, folder):
                                               "i__payload")]
     h, unit, inner = master(payload.Payload(WIDTH, outstanding), folder, *names)
     h.assume(unit.decompress == decompress)
-    tail = unit.size[:5]
-    h.assume(~h.past(unit.start | unit.busy) | (tail == h.past(tail)))
+    constant(h, unit, unit.size[:5])
     h.assume(held(h, Port("", False, unit.i.valid, unit.i.ready, unit.i.p.as_value())))
     ar, r, aw, w, b = unit.reads.ar, unit.reads.r, unit.writes.aw, unit.writes.w, unit.writes.b
     at = inner["index"][:3] - inner["first"]  # the beat's place in its burst

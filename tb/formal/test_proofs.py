@@ -7,7 +7,11 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common.skid import Skid
+from actcodec.rtl.offload.memory import beat_planner
+from actcodec.rtl.offload.memory import writer as memory_writer
 from actcodec.synth import records
+from formal import writer
+from formal.beats import PLANNED, plans
 from formal.catalogue import proofs
 from formal.engine import fingerprint, prove
 from formal.harness import Harness
@@ -58,6 +62,31 @@ def test_what_cannot_fail_is_told(tmp_path):
     assert result.status == "proved"
     assert result.fault is None
     assert not result.good
+
+
+def only(harness, name):
+    """The harness with one of its properties."""
+    harness.checks = {name: harness.checks[name]}
+    return harness
+
+
+def test_a_window_longer_than_the_steps_that_fit_is_told(tmp_path, monkeypatch):
+    """The kept beat and a full FIFO of steps may be one burst, which then has to be closed."""
+    statuses = []
+    for window in (5, 6):
+        for module in (memory_writer, writer):
+            monkeypatch.setattr(module, "DEPTH", 4)
+            monkeypatch.setattr(module, "WINDOW", window)
+        harness = only(writer.writes(memory_writer.Writer(12, 5, "independent"), tmp_path / "flat"), writer.OPEN)
+        statuses += [result.status for result in prove(f"window {window}", harness, 60, build=tmp_path, faults=1)]
+    assert statuses == ["proved", "failed"]
+
+
+def test_a_planner_that_takes_all_values_for_such_of_4_bytes_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(beat_planner, "of_size", lambda about, four, two, one: four)
+    harness = only(plans(beat_planner.BeatPlanner(12, halves=True, codes=True), tmp_path / "flat"), PLANNED)
+    (result,) = prove("planner", harness, 60, build=tmp_path, faults=1)
+    assert result.status == "failed"
 
 
 def test_every_proof_is_recorded_and_nothing_else():
