@@ -21,8 +21,7 @@ from actcodec.golden.offload.blocks import BLOCK, LANES
 from actcodec.torch import kernels
 from actcodec.torch.packing import Bits, pack_bits, pack_codes, padded, part_of, unpack_bits, unpack_codes
 
-__all__ = ["CODERS", "Nibble", "Payload", "Planes", "Rice", "lines", "smallest",
-           "values_of_lines"]
+__all__ = ["CODERS", "Nibble", "Payload", "Planes", "Rice", "lines", "smallest", "values_of_lines"]
 
 GROUPS = 16
 BYTES = 0x01010101  # the lowest bit of each

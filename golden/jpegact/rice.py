@@ -260,16 +260,16 @@ def fit(blocks: ArrayLike, straight: bool = False, most: int = 4096, sizes: Call
     """
     x = bits.bytes_of(blocks)
     x = x[:: max(1, -(-len(x) // most))]
-    known = sizes(x, straight)
-    mean = known.sums / max(len(x), 1)
+    state = sizes(x, straight)
+    mean = state.sums / max(len(x), 1)
     mean = np.full(DIAGONALS, mean.mean()) if straight else np.bincount(DIAGONAL, mean) / np.bincount(DIAGONAL)
     k = np.rint(np.log2(np.maximum(0.69 * mean, 1))).astype(int)
     best = _recommended([*k.tolist(), GROUPS // 2, *USUAL])
-    least, before = known.total(*best), None
+    least, before = state.total(*best), None
     while least != before:
         before = least
         for move in _moves(straight):
             other = _recommended([value + change for value, change in zip(best, move, strict=True)])
-            if other != best and (size := known.total(*other)) < least:
+            if other != best and (size := state.total(*other)) < least:
                 best, least = other, size
     return Table(best[:DIAGONALS], best[DIAGONALS], best[DIAGONALS + 1 :], straight)
