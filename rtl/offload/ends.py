@@ -95,7 +95,8 @@ class Ends:
         self.quiet = sender.quiet if sender else Const(1, 1)
         self.malformed = [receiver.malformed] if sender else []
         self.busy = [memory.busy] if memory else []
-        self.refused = [self.resident & control.payload[: LINE.bit_length() - 1].any()] if memory else []
+        passes = ~control.scan | ~control.scan_only | control.decompress if accelerator.scan else Const(1, 1)
+        self.refused = [self.resident & passes & control.payload[: LINE.bit_length() - 1].any()] if memory else []
 
     def driven(self, launch, decompress, clear, abort):
         """Statements: a tensor starts, and is given up."""

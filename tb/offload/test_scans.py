@@ -90,6 +90,18 @@ def test_any_number_of_channels(session, channels):
         session.scan(of(session, mode, (images * channels, width, 1, channels)))
 
 
+def test_a_scan_alone_has_no_payload(session):
+    """So it does not matter where that would be, such as where a ring that was given up had it."""
+    place = {"stream": {}, "memory": {"payload": 0x21}, "both": {"payload": 0x21, "payload_memory": 1}}[session.payload]
+    mode = modes(session)[0]
+    session.scan(drawn(session, mode), **place)
+    if place:
+        values = drawn(session, mode).registers(False) | place
+        session.refuse(mode, values, ErrorCode.DESCRIPTOR)
+        session.refuse(mode, values | {"scan": 0, "scan_only": 1}, ErrorCode.DESCRIPTOR)
+        session.refuse(mode, values | {"decompress": 1, "scan_only": 1}, ErrorCode.DESCRIPTOR)
+
+
 def test_channels_of_zeros_infinities_and_nans(session):
     scanned = [form for form in session.driver.formats if form != formats.CODES]  # those have their scales
     for form, mode in product(scanned, modes(session)):

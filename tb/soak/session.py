@@ -140,12 +140,12 @@ class Session:
                 same(run(self.driver.histogram()), encoded.histogram, "histogram")
         return code
 
-    def scan(self, job):
-        """Has it scanned, and no more; the error code."""
+    def scan(self, job, **registers):
+        """Has it scanned, and no more, whatever is in other registers; the error code."""
         environment = self.environment
         before = self._prepare(job, job.words, job.x)
         environment.phase(SCANNING)
-        code = self._tensor(job.registers(False) | {"scan_only": 1}, job.mode)
+        code = self._tensor(job.registers(False) | {"scan_only": 1} | registers, job.mode)
         reads, writes = environment.failures
         same(code, ErrorCode.READ if reads else ErrorCode.WRITE if writes else ErrorCode.NONE, "error")
         self._expect_table(job, before, bool(code))

@@ -132,8 +132,9 @@ RULES = (
              {}, {"height": 2 * d["height"]}, {"channels": 2 * d["channels"]}, {"channels": 2**24 - 1},
              {"height": d["rows"], "channels": 1}, {"rows": d["rows"] + TILE}] if scanned(d) else [],
          lambda d, mode: f"{d['rows']} / {d['height'] * d['channels']}"),
-    Rule("PAYLOAD", f"a multiple of {LINE}, less than 2^`address_width`",
-         lambda d, mode, bits: "payload" not in d or (d["payload"] % LINE == 0 and 0 <= d["payload"] < 1 << bits),
+    Rule("PAYLOAD", f"a multiple of {LINE}, less than 2^`address_width`; anything with `scan_only`",
+         lambda d, mode, bits: "payload" not in d or (scanned(d) and bool(d.get("scan_only"))) or (
+             d["payload"] % LINE == 0 and 0 <= d["payload"] < 1 << bits),
          lambda d, mode, bits: [{"payload": d["payload"] ^ other} for other in (0, 1, 2, 4, 8, 16, 31)]
          if "payload" in d else []),
     Rule("PAYLOAD_SIZE", "less than 2^`address_width`, beyond which the register has no bits",

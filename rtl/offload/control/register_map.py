@@ -151,8 +151,8 @@ MAP = (
     _word("BASE", 0x38, "rw", "address of the tensor", 2),
     _word("SCALES", 0x40, "rw", "address of the scale table, a multiple of 32: one float32 per channel, k to compress "
           "and r to decompress, or k with `reciprocal`; the whole last 32 bytes may be read; a scan writes k there", 2),
-    _word("PAYLOAD", 0x48, "rw", "address of the payload, a multiple of 32, or else the error DESCRIPTOR (this and the "
-          "next register exist only if `payloads` is not 0)", 2),
+    _word("PAYLOAD", 0x48, "rw", "address of the payload, a multiple of 32, or else the error DESCRIPTOR; without one, "
+          "anything (this and the next register exist only if `payloads` is not 0)", 2),
     _word("PAYLOAD_SIZE", 0x50, "rw", "bytes that the payload may have when compressing, or has when decompressing", 2),
     Register("TABLE", 0x60, (
         Field("table", 0, 3, "rw", "log2 of the DQT, row-major, vertical frequency first", count=8, step=4),
