@@ -159,15 +159,14 @@ def record(job, direction, build=BUILD):
     warnings.simplefilter("ignore", UnusedElaboratable)  # the unit is only looked at
     widths = {"rst": 1} | {name: len(Value.cast(value)) for name, (_, value)
                            in ports(job.unit.build(**job.parameters)).items()}
-    start = f"@{key(job.text)}."
+    start = f"@{key(job.text)}.0 "
     for run, (units, _) in RUNS.items():
         if job.unit.name not in units:
             continue
         with open(_simulate(run, direction, build)) as file:
-            lines = [line[len(start):].split(" ", 1) for line in file if line.startswith(start)]
-        if lines:  # what is elaborated more than once does not begin at 0
-            first = min(int(number) for number, _ in lines)
-            return parse([rest for number, rest in lines if int(number) == first], widths)
+            lines = [line[len(start):] for line in file if line.startswith(start)]
+        if lines:
+            return parse(lines, widths)
     return None
 
 

@@ -1,7 +1,6 @@
 """Power: of registers as by hand from the library's tables, and a netlist that answers otherwise is refused."""
 
 import json
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,11 +9,10 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.elaboration import netlist
-from actcodec.synth import power, replay, traffic
+from actcodec.synth import power, replay
 from actcodec.synth.flow import synthesise
 from actcodec.synth.library import PERIOD, SynthesisError
 from actcodec.synth.traffic import Record, parse
-from actcodec.units import UNITS
 
 WIDTH, CYCLES = 8, 200
 # Of DFF_X1, in fJ: both edges of CK while D and Q are 0; a transition of Q, on average, with that of QN; of D while CK
@@ -101,20 +99,6 @@ def test_a_record_is_what_was_printed():
                   {"rst": 1, "i__payload": 9, "i__valid": 1, "i__ready": 1})
     assert trace.window == range(2, 3)
     assert trace.bits["i__payload"].tolist() == [[0] * 9, [1] * 9, [0] * 8 + [1], [0] * 9]
-
-
-def test_of_several_units_alike_the_first_is_recorded(tmp_path, monkeypatch):
-    unit = UNITS["round"]
-    job = SimpleNamespace(text="what it is mapped from", unit=unit, parameters={})
-    other, name = "0" * 16, traffic.key(job.text)
-    ports = [f"{name}.7 0 1\n", f"@{other}.0 0 1\n", f"{name}.3 1 2\n", f"{name}.7 0 3\n", f"{name}.3 0 4\n"]
-    (tmp_path / "printed").write_text("".join(line if line.startswith("@") else f"@{line}" for line in ports))
-    monkeypatch.setattr(traffic, "RUNS", {"lane": (("round",), None)})
-    monkeypatch.setattr(traffic, "_simulate", lambda run, direction, build: tmp_path / "printed")
-    monkeypatch.setattr(traffic, "parse", lambda lines, widths: lines)
-    assert traffic.record(job, "compress") == ["1 2\n", "0 4\n"]
-    job.text = "something else"
-    assert traffic.record(job, "compress") is None
 
 
 @pytest.mark.parametrize(("output", "valid"), [
