@@ -13,12 +13,13 @@ __all__ = ["Inside", "flat", "opened", "peeked"]
 FIRST = 100000  # index of a port, behind all others
 
 
-def flat(component, folder, *commands):
-    """A unit's RTLIL as one module ``unit``."""
+def flat(component, folder, *commands, absent=()):
+    """A unit's RTLIL as one module ``unit``. Submodules ``absent``, patterns of their paths, are left out, and what
+    they give may have any value in any cycle."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "unit.il").write_text(rtlil.convert(component, name="unit", emit_src=False))
-    yosys(["read_rtlil unit.il", "hierarchy -check -top unit", "proc", "flatten", *commands, "write_rtlil flat.il"],
-          folder, "unit", "flat")
+    yosys(["read_rtlil unit.il", "hierarchy -check -top unit", "proc", *(f"cutpoint t:unit.{path}" for path in absent),
+           "flatten", *commands, "write_rtlil flat.il"], folder, "unit", "flat")
     return (folder / "flat.il").read_text()
 
 
@@ -45,10 +46,10 @@ def opened(component, folder):
     return text, size
 
 
-def peeked(component, folder, *names, cut=()):
+def peeked(component, folder, *names, cut=(), absent=()):
     """A unit whose signals ``names``, those of submodules with a path before them, are outputs as well. Signals ``cut``
-    may have any value in any cycle: what holds all the same holds of the unit."""
-    text = flat(component, folder, *(f"cutpoint w:{name}" for name in cut))
+    may have any value in any cycle, as those of submodules ``absent``: what holds all the same holds of the unit."""
+    text = flat(component, folder, *(f"cutpoint w:{name}" for name in cut), absent=absent)
     for index, name in enumerate(names):
         text, count = re.subn(rf"^  wire (width \d+ )?(\\{re.escape(name)})$", rf"  wire \1output {FIRST + index} \2",
                               text, flags=re.M)
@@ -58,7 +59,7 @@ def peeked(component, folder, *names, cut=()):
 
 
 class Inside(Harness):
-    """A harness that sees more of a unit than its ports: the names and cuts are those of :func:`peeked`.
+    """A harness that sees more of a unit than its ports: all but the component is as in :func:`peeked`.
 
     Attributes
     ----------
@@ -68,8 +69,8 @@ class Inside(Harness):
         Signal by name.
     """
 
-    def __init__(self, component, folder, *names, cut=()):
-        super().__init__(component, peeked(component, folder, *names, cut=cut))
+    def __init__(self, component, folder, *names, cut=(), absent=()):
+        super().__init__(component, peeked(component, folder, *names, cut=cut, absent=absent))
         wires = re.findall(r"^  wire (?:width (\d+) )?output \d+ \\(\S+)$", self.text, re.M)
         widths = {name: int(width or 1) for width, name in wires}
         self.inner = {name: Signal(widths[name], name=name.replace(".", "_")) for name in names}

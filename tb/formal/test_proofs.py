@@ -7,10 +7,11 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common.skid import Skid
+from actcodec.rtl.jpegact.runlength_coder import Coder
 from actcodec.rtl.offload.memory import beat_planner
 from actcodec.rtl.offload.memory import writer as memory_writer
 from actcodec.synth import records
-from formal import writer
+from formal import runlengths, writer
 from formal.beats import PLANNED, plans
 from formal.catalogue import proofs
 from formal.engine import fingerprint, prove
@@ -86,6 +87,22 @@ def test_a_planner_that_takes_all_values_for_such_of_4_bytes_is_told(tmp_path, m
     monkeypatch.setattr(beat_planner, "of_size", lambda about, four, two, one: four)
     harness = only(plans(beat_planner.BeatPlanner(12, halves=True, codes=True), tmp_path / "flat"), PLANNED)
     (result,) = prove("planner", harness, 60, build=tmp_path, faults=1)
+    assert result.status == "failed"
+
+
+class Hasty(Coder):
+    """A coder that tells that a block is complete while rows of it still come."""
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        m.d.comb += m.submodules.decoder.may.eq(~self.done)
+        return m
+
+
+def test_a_coder_that_completes_blocks_before_their_last_row_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(runlengths, "Coder", Hasty)
+    harness = only(runlengths.goes_on(tmp_path / "flat"), runlengths.KNOWN)
+    (result,) = prove("hasty", harness, 60, build=tmp_path, faults=1)
     assert result.status == "failed"
 
 
