@@ -61,7 +61,7 @@ def test_speed_and_memory_are_positive_numbers():
 @pytest.mark.parametrize("name", codecs.MODES)
 def test_memory_is_at_most_three_times_that_of_the_tensor(name):
     mode, x = codecs.find(name), bench_speed.tensor(24 << 20)
-    if mode.relu:  # SSDC makes dense tensors larger, and then takes 3.5 times
+    if mode.relu:  # SSDC is for these
         np.maximum(x, 0, out=x)
     options = mode.option_values({})
     mode.model.decompress(mode.model.compress(x[:1], **options))  # imports are not counted
