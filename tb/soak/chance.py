@@ -13,23 +13,8 @@ from tb.offload import draws
 from tb.offload.jobs import Job
 from tb.offload.lanes import selectable
 
-__all__ = [
-    "CONFIGURATIONS",
-    "EQUIPPED",
-    "FEW",
-    "LANE",
-    "LANES",
-    "LARGE",
-    "LUTS",
-    "RINGS",
-    "WHOLE",
-    "accelerator",
-    "around",
-    "job",
-    "memory",
-    "pattern",
-    "window",
-]
+__all__ = ["CONFIGURATIONS", "EQUIPPED", "FEW", "LANE", "LANES", "LARGE", "LUTS", "RINGS", "WHOLE", "accelerator",
+           "around", "job", "memory", "pattern", "window"]
 
 JPEG_ACT = ("sfpr", "sfpr-zvc", "jpeg-act", "brc")
 STREAMS = tuple(mode.name for mode in codecs.lane_modes() if mode.format.endless)  # instead of blocks
