@@ -29,9 +29,9 @@ OTHERS = (SAMPLE, "docs/beside.py", "requirements-bench.lock")
 QUANTIZERS = ((*OTHERS, "docs/quantizers.py", "golden/jpegact/dqt_steps.py"), ("jpeg-act", "sfpr-zvc", "comet", "mx"))
 PAPER = ("raw", "sfpr", "sfpr-zvc", "jpeg-act", "brc", "zvc")
 TORCH = (*(f"actcodec/torch/{name}.py" for name in (
-    "bitpack", "comet", "compress", "dct", "division", "entry", "gist", "lane", "mx", "needs", "operations", "packing",
-    "planes", "quantize", "rules", "runlength", "saved", "sfpr", "signed", "tiles")), "actcodec/torch/kernels",
-    "requirements-torch.lock")
+    "bitpack", "blockcodes", "comet", "compress", "dct", "division", "entry", "gist", "lane", "mx", "needs",
+    "operations", "packing", "planes", "quantize", "rules", "runlength", "saved", "sfpr", "signed", "tiles")),
+    "actcodec/torch/kernels", "requirements-torch.lock")
 TORCH_MODES = ("sfpr", "sfpr-zvc", "jpeg-act", "jpeg-base", "division", "comet", "mx")
 SOURCES = {
     "bench": {**dict.fromkeys(("rates", "tensors", "offload", "cache"), (LANES, PAPER)), "streams": (LANES, ("comet",)),

@@ -13,7 +13,7 @@ from actcodec.codecs.compressed import view as model_shape
 from actcodec.codecs.mode import Mode
 from actcodec.golden.jpegact import sfpr as golden_sfpr
 from actcodec.golden.offload import blocks
-from actcodec.torch import planes, quantize, runlength, sfpr, tiles
+from actcodec.torch import blockcodes, quantize, runlength, sfpr, tiles
 from actcodec.torch.compiled import compiled
 from actcodec.torch.packed import Packed
 from actcodec.torch.packing import Sparse, capturing, pack_bits, sparse, unpack_floats
@@ -28,7 +28,7 @@ class Lane:
 
     def __init__(self, mode: str, compile: bool = False, **options: Any) -> None:
         self.mode, self.options = codecs.find(mode), codecs.find(mode).option_values(options)
-        self.waits = stage(self.mode.variant(self.options)) in planes.CODERS
+        self.waits = stage(self.mode.variant(self.options)) in blockcodes.CODERS
         self._plans: dict[Any, Any] = {}
         self._tables: dict[tuple[str, torch.device], torch.Tensor] = {}
         self._function = compiled if compile else lambda function: function
@@ -50,9 +50,10 @@ class Lane:
                             *(self.options[name] for name in golden_sfpr.CHOICES))
         q = self._function(encode_values)(x, view, scales, self.options.get("signs", False), way(mode)[0],
                                           self._table(mode, x.device))
-        coder, side = planes.CODERS.get(stage(mode)), 2 * len(scales.k)
-        if coder:
-            q, size = encode_planes(coder, q, view, mode)
+        coder, side = stage(mode), 2 * len(scales.k)
+        if coder in blockcodes.CODERS:
+            straight = (False,) if mode.tiled else (False, True)
+            q, size = blockcodes.smallest(coder, blockcodes.lines(q, view, mode.tiled), straight)
             side = mode.model.side_bytes(model_shape(x.shape), **self.options)
         elif form.kind in ("mask", "counted"):
             words = sparse(q)
@@ -78,8 +79,8 @@ class Lane:
             if isinstance(q, Sparse):
                 q = q.dense(64 * view.blocks(True) if mode.tiled else torch.Size(packed.shape).numel())
                 q = q.view(8, 8, -1) if mode.tiled else q
-            elif isinstance(q, planes.Planes | planes.Payload):
-                q = planes.values_of_lines(planes.CODERS[stage(mode)].decode(q), view, mode.tiled)
+            elif isinstance(q, blockcodes.Encoded):
+                q = blockcodes.values_of_lines(blockcodes.decode(stage(mode), q), view, mode.tiled)
             x = self._function(decode_values)(q, view, beside, way(mode)[1], self._table(mode, q.device))
         return x.view(packed.shape)
 
@@ -113,11 +114,6 @@ def stage(mode: Mode, last: int = -1) -> str:
 def way(mode: Mode) -> Any:
     """How a mode quantizes coefficients: an entry of :data:`~actcodec.torch.quantize.WAYS`."""
     return quantize.WAYS[stage(mode, -2)] if mode.tiled else (None, None, None)
-
-
-def encode_planes(coder: Any, q: torch.Tensor, view: Any, mode: Mode) -> tuple[planes.Planes, int]:
-    """int8 values or coefficients, encoded by a coder of planes with its best table, and the bytes of the payload."""
-    return planes.smallest(coder, planes.lines(q, view, mode.tiled), (False,) if mode.tiled else (False, True))
 
 
 def keeps_bits(mode: Mode) -> bool:

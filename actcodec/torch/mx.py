@@ -14,7 +14,7 @@ from actcodec.codecs.compressed import view as model_shape
 from actcodec.golden.mx import element
 from actcodec.golden.mx.scale import GROUP
 from actcodec.golden.offload import blocks
-from actcodec.torch import kernels, planes
+from actcodec.torch import blockcodes, kernels
 from actcodec.torch.compiled import compiled
 from actcodec.torch.packed import Packed
 from actcodec.torch.packing import Sparse, joined, pack_codes, padded, part_of, sparse, unpack_codes
@@ -35,7 +35,7 @@ class Mx:
     def __init__(self, mode: str, compile: bool = False, **options: Any) -> None:
         self.mode, self.options = codecs.find(mode), codecs.find(mode).option_values(options)
         self.form, self.coder = element.FORMATS[self.options["format"]], self.options["coder"]
-        self.waits = self.coder in planes.CODERS
+        self.waits = self.coder in blockcodes.CODERS
         self._values = torch.from_numpy(values(self.form))
         self._function = compiled if compile else lambda function: function
 
@@ -59,8 +59,8 @@ class Mx:
     def _encode(self, shape: tuple[int, ...], scale: torch.Tensor, codes: torch.Tensor) -> Packed:
         """Codes, one byte each, compressed by the coder."""
         size = scale.nbytes
-        if coder := planes.CODERS.get(self.coder):
-            smallest, more = planes.smallest(coder, codes.view(-1, blocks.BLOCK), (False, True))
+        if self.coder in blockcodes.CODERS:
+            smallest, more = blockcodes.smallest(self.coder, codes.view(-1, blocks.BLOCK), (False, True))
             side = self.mode.model.side_bytes(model_shape(shape), **self.options)
             return Packed(self.mode.name, shape, (scale, smallest), size + more, side, scale.nbytes + smallest.nbytes)
         some = sparse(codes)
@@ -71,8 +71,8 @@ class Mx:
         """The float32 tensor of a :class:`~actcodec.torch.packed.Packed`."""
         scale, elements = packed.data
         view, width = blocks.view(model_shape(packed.shape)), self.form.width if self.coder == "none" else 8
-        if isinstance(elements, planes.Planes | planes.Payload):
-            elements = planes.CODERS[self.coder].decode(elements).view(-1)
+        if isinstance(elements, blockcodes.Encoded):
+            elements = blockcodes.decode(self.coder, elements).view(-1)
         elif isinstance(elements, Sparse):
             elements = elements.dense(GROUP * len(scale))
         x = torch.empty(len(scale), GROUP, device=scale.device)

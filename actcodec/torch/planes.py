@@ -1,16 +1,14 @@
-"""The block codes ``nibble`` and ``rice`` in torch (``golden/jpegact/nibble.py``, ``rice.py``): the same tables and the
-same bits. Native kernels keep golden's payload; operations keep it section by section for a whole tensor, without the
-padding of each block's last byte.
+"""The block codes of :mod:`actcodec.torch.blockcodes` by operations of PyTorch: the same tables and the same bits, kept
+section by section for a whole tensor, without the padding of each block's last byte.
 
 A coder's ``fit`` chooses a table for blocks, uint8 [n, 64], in the CDU's order of values; ``straight`` tables are for
-values without a sign. ``size`` has the bytes of the payload with a table. ``encode``, to which these are given, returns
-:class:`Planes`, or a :class:`Payload` with native kernels, and ``decode`` is its inverse.
+values without a sign. ``size`` has the bytes of the payload with a table, ``encode`` returns :class:`Planes`, and
+``decode`` is its inverse.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,15 +16,13 @@ import torch
 
 from actcodec.golden.jpegact import nibble, rice, rice_sizes
 from actcodec.golden.offload.blocks import BLOCK, LANES
-from actcodec.torch import kernels
-from actcodec.torch.packing import Bits, pack_bits, pack_codes, padded, part_of, unpack_bits, unpack_codes
+from actcodec.torch.packing import Bits, pack_bits, pack_codes, part_of, unpack_bits, unpack_codes
 
-__all__ = ["CODERS", "Nibble", "Payload", "Planes", "Rice", "lines", "smallest", "values_of_lines"]
+__all__ = ["CODERS", "Nibble", "Planes", "Rice"]
 
 GROUPS = 16
 BYTES = 0x01010101  # the lowest bit of each
 COLLECT = 0x10204080  # times four bytes of 0 or 1: bit i of the top nibble is byte i
-TABLES = 64 * (3 * 15 * 8 + 64)  # bytes of what native sizes are summed from, for 64 blocks
 FITTED = 4096  # blocks of which golden finds a table for the Rice code
 SPREAD = 0x00204081  # times a nibble: its bit i is the lowest one of byte i
 
@@ -42,37 +38,6 @@ class Planes(NamedTuple):
     @property
     def nbytes(self) -> int:
         return self.head.nbytes + sum(one.nbytes for one in self.sections)
-
-
-class Payload(NamedTuple):
-    """A tensor of so many blocks, encoded as golden does."""
-
-    data: torch.Tensor
-    blocks: int
-    table: Any
-
-    @property
-    def nbytes(self) -> int:
-        return self.data.nbytes
-
-
-class Sizes:
-    """As golden's, by native kernels."""
-
-    def __init__(self, native: kernels.Library, x: np.ndarray, straight: bool) -> None:
-        self._native, self._blocks, self._straight = native, len(x), straight
-        self._tables = torch.empty(-(-len(x) // 64), TABLES, dtype=torch.uint8)
-        sums = torch.zeros(BLOCK, dtype=torch.int64)
-        self._used = native.rice_tables(torch.from_numpy(x), len(x), int(straight), self._tables, sums)
-        self.sums = sums.numpy()
-
-    def total(self, *parameters: int) -> int:
-        """Bytes of all blocks under a table: its k, flags and e."""
-        *k, flags, e0, e1, e2, e3 = parameters
-        word = e0 << 50 | e1 << 53 | e2 << 56 | e3 << 59 | flags << 45 | self._straight << 62
-        for i, one in enumerate(k):
-            word |= one << 3 * i
-        return self._blocks - self._used + self._native.rice_total(self._tables, self._used, word)
 
 
 def parts(x: torch.Tensor, count: int, share: int = 1) -> Iterator[slice]:
@@ -110,9 +75,6 @@ class Nibble:
     def fit(self, x: torch.Tensor, straight: bool) -> nibble.Table:
         """The best table for blocks."""
         counts = np.zeros((GROUPS, 9), np.int64)
-        if native := kernels.of(__name__, x):
-            native.nibble_counts(x, len(x), int(straight), torch.from_numpy(counts))
-            return nibble.best(counts, straight)
         for part in parts(x, len(x)):
             blocks = x[part][x[part].amax(1) > 0]
             need = length(fold(blocks, straight).view(-1, GROUPS, 4).amax(2))
@@ -137,19 +99,9 @@ class Nibble:
 
     def size(self, x: torch.Tensor, table: nibble.Table) -> int:
         """Bytes of the payload."""
-        if native := kernels.of(__name__, x):
-            return native.nibble_size(x, len(x), *self._native(table))
         return len(x) + sum(int(self.plan(x[part], table)[-1].sum()) for part in parts(x, len(x)))
 
-    @staticmethod
-    def _native(table: nibble.Table) -> tuple[torch.Tensor, int]:
-        return torch.from_numpy(np.ascontiguousarray(table.widths)), int(table.straight)
-
-    def encode(self, x: torch.Tensor, table: nibble.Table, size: int) -> Planes | Payload:
-        if native := kernels.of(__name__, x):
-            data = torch.empty(size, dtype=torch.uint8)
-            native.nibble_encode(x, len(x), *self._native(table), data)
-            return Payload(data, len(x), table)
+    def encode(self, x: torch.Tensor, table: nibble.Table) -> Planes:
         heads, codes, nibbles = [], [], []
         for part in parts(x, len(x)):
             u, code, w, head = self.plan(x[part], table)
@@ -162,10 +114,8 @@ class Nibble:
         return Planes(torch.cat(heads), (pack_codes(code, 2), pack_codes(data, 4)), (code.numel(), data.numel()),
                     table)
 
-    def decode(self, encoded: Planes | Payload) -> torch.Tensor:
+    def decode(self, encoded: Planes) -> torch.Tensor:
         """Blocks, uint8 [n, 64]."""
-        if isinstance(encoded, Payload):
-            return decoded(encoded, nibble, "nibble_decode", *self._native(encoded.table))
         codes, nibbles = (unpack_codes(data, bits, count) for data, bits, count in
                           zip(encoded.sections, (2, 4), encoded.numbers, strict=True))
         widths = on_device(encoded.table.widths, encoded.head).view(-1)
@@ -185,16 +135,6 @@ class Nibble:
                 words |= (planes[..., j].int() * SPREAD & BYTES) << j
             out[part] = unfold(words.view(torch.uint8), encoded.table.straight)
         return out
-
-
-def decoded(encoded: Payload, model: Any, function: str, *table: Any) -> torch.Tensor:
-    """Blocks of golden's payload, by a native function or by golden's ``model`` itself."""
-    if native := kernels.of(__name__, encoded.data):
-        out = torch.empty(encoded.blocks, BLOCK, dtype=torch.uint8)
-        getattr(native, function)(encoded.data, encoded.nbytes, encoded.blocks, *table, out)
-        return out
-    blocks = model.decode(encoded.data.cpu().numpy(), encoded.blocks, encoded.table)
-    return torch.from_numpy(blocks.view(np.uint8)).to(encoded.data.device)
 
 
 def cut(data: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -227,9 +167,8 @@ class Rice:
 
     def fit(self, x: torch.Tensor, straight: bool) -> rice.Table:
         """The best table for a sample of the blocks."""
-        some = x[::max(1, -(-len(x) // FITTED))].contiguous()
-        native = kernels.of(__name__, some)
-        return rice.fit(some.cpu().numpy(), straight, sizes=partial(Sizes, native) if native else rice_sizes.Sizes)
+        some = x[::max(1, -(-len(x) // FITTED))]
+        return rice.fit(some.cpu().numpy(), straight)
 
     def plan(self, x: torch.Tensor, table: rice.Table) -> Fields:
         """The parts of blocks, before they are packed."""
@@ -267,19 +206,13 @@ class Rice:
 
     def size(self, x: torch.Tensor, table: rice.Table) -> int:
         """Bytes of the payload."""
-        if native := kernels.of(__name__, x):
-            return native.rice_size(x, len(x), table.word)
         total = len(x)
         for part in parts(x, len(x)):
             head = self.plan(x[part], table).head & 63
             total += int(head.sum()) + int((head == rice_sizes.RAW).sum())  # 63 stands for 64 bytes
         return total
 
-    def encode(self, x: torch.Tensor, table: rice.Table, size: int) -> Planes | Payload:
-        if native := kernels.of(__name__, x):
-            data = torch.empty(size, dtype=torch.uint8)
-            native.rice_encode(x, len(x), table.word, data)
-            return Payload(data, len(x), table)
+    def encode(self, x: torch.Tensor, table: rice.Table) -> Planes:
         heads, raws = [], []
         sections = tuple(Bits() for _ in range(5))
         for part in parts(x, len(x), 2):  # selecting bits takes sixteen bytes for each
@@ -298,10 +231,8 @@ class Rice:
         return Planes(torch.cat(heads), (torch.cat(raws), *(one.bytes() for one in sections)),
                     (sum(map(torch.numel, raws)), *(one.count for one in sections)), table)
 
-    def decode(self, encoded: Planes | Payload) -> torch.Tensor:
+    def decode(self, encoded: Planes) -> torch.Tensor:
         """Blocks, uint8 [n, 64]."""
-        if isinstance(encoded, Payload):
-            return decoded(encoded, rice, "rice_decode", encoded.table.word)
         raws, table, head = encoded.sections[0], encoded.table, encoded.head
         flags, p0, p1, p2, bits = map(unpack_bits, encoded.sections[1:], encoded.numbers[1:])
         k, more = self._spread(table, head)
@@ -332,38 +263,6 @@ class Rice:
             some_bits, raws = cut(raws, BLOCK * int(raw.sum()))
             values[raw] = some_bits.view(-1, BLOCK)
         return out
-
-
-def lines(q: torch.Tensor, view: Any, tiled: bool) -> torch.Tensor:
-    """Blocks, uint8 [n, 64], in the order in which a CDU meets their values: tiles column by column."""
-    if not tiled:
-        q = padded(q.view(view.rows, view.width), LANES).view(-1)
-        return padded(q, BLOCK).view(-1, BLOCK).view(torch.uint8)
-    if native := kernels.of(__name__, q):
-        x = torch.empty(q.shape[-1], BLOCK, dtype=torch.uint8)
-        native.lines(q, len(x), x)
-        return x
-    return q.permute(2, 1, 0).reshape(-1, BLOCK).view(torch.uint8)
-
-
-def values_of_lines(x: torch.Tensor, view: Any, tiled: bool) -> torch.Tensor:
-    """The inverse of :func:`lines`, int8."""
-    if not tiled:
-        x = x.view(torch.int8).view(-1)[:view.rows * view.padded_width]
-        return x.view(view.rows, -1)[:, :view.width].reshape(-1)
-    if native := kernels.of(__name__, x):
-        q = torch.empty(LANES, LANES, len(x), dtype=torch.int8)
-        native.tiles(x, len(x), q)
-        return q
-    return x.view(torch.int8).view(-1, LANES, LANES).permute(2, 1, 0).contiguous()
-
-
-def smallest(coder: Any, x: torch.Tensor, ways: tuple[bool, ...]) -> tuple[Planes, int]:
-    """Blocks encoded by ``coder`` with the best table, straight or not as in ``ways``, and the bytes of the payload."""
-    tables = [coder.fit(x, straight) for straight in ways]
-    sizes = [coder.size(x, table) for table in tables]
-    size = min(sizes)
-    return coder.encode(x, tables[sizes.index(size)], size), size
 
 
 CODERS: dict[str, Any] = {"nibble": Nibble(), "rice": Rice()}

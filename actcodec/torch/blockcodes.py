@@ -1,0 +1,174 @@
+"""The block codes ``nibble`` and ``rice`` in torch (``golden/jpegact/nibble.py``, ``rice.py``): native kernels make
+golden's payload, operations the same bits in sections (:mod:`actcodec.torch.planes`).
+
+A coder's ``fit`` chooses a table for blocks, uint8 [n, 64], in the CDU's order of values; ``straight`` tables are for
+values without a sign. ``size`` has the bytes of the payload with a table, ``encode`` returns what is kept, ``decode``
+is its inverse.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from actcodec.golden.jpegact import nibble, rice
+from actcodec.golden.offload.blocks import BLOCK, LANES
+from actcodec.torch import kernels
+from actcodec.torch.packing import padded
+from actcodec.torch.planes import CODERS, Planes
+
+__all__ = ["CODERS", "Encoded", "Native", "NativeNibble", "NativeRice", "Payload", "Sizes", "decode", "lines",
+           "smallest", "values_of_lines"]
+
+TABLES = 64 * (3 * 15 * 8 + 64)  # bytes of what sizes under many tables are summed from, for 64 blocks
+
+
+class Payload(NamedTuple):
+    """A tensor of so many blocks, encoded as golden does."""
+
+    data: torch.Tensor
+    blocks: int
+    table: Any
+
+    @property
+    def nbytes(self) -> int:
+        return self.data.nbytes
+
+
+Encoded = Planes | Payload
+
+
+class Native:
+    """A coder by kernels, whose functions begin with its ``name``; ``model`` is golden's."""
+
+    name: str
+    model: Any
+
+    def __init__(self, native: kernels.Library) -> None:
+        self._native = native
+
+    def _call(self, function: str, *arguments: Any) -> int:
+        return getattr(self._native, f"{self.name}_{function}")(*arguments)
+
+    @staticmethod
+    def arguments(table: Any) -> tuple[Any, ...]:
+        """What kernels know of a table."""
+        raise NotImplementedError
+
+    def fit(self, x: torch.Tensor, straight: bool) -> Any:
+        """The best table for blocks."""
+        raise NotImplementedError
+
+    def size(self, x: torch.Tensor, table: Any) -> int:
+        """Bytes of the payload."""
+        return self._call("size", x, len(x), *self.arguments(table))
+
+    def encode(self, x: torch.Tensor, table: Any) -> Payload:
+        data = torch.empty(self.size(x, table), dtype=torch.uint8)
+        self._call("encode", x, len(x), *self.arguments(table), data)
+        return Payload(data, len(x), table)
+
+    def decode(self, encoded: Payload) -> torch.Tensor:
+        """Blocks, uint8 [n, 64]."""
+        out = torch.empty(encoded.blocks, BLOCK, dtype=torch.uint8)
+        self._call("decode", encoded.data, encoded.blocks, *self.arguments(encoded.table), out)
+        return out
+
+
+class NativeNibble(Native):
+    """Nibble planes with 2-bit width codes."""
+
+    name, model = "nibble", nibble
+
+    def fit(self, x: torch.Tensor, straight: bool) -> nibble.Table:
+        """The best table for blocks."""
+        counts = np.zeros((nibble.GROUPS, 9), np.int64)
+        self._call("counts", x, len(x), int(straight), torch.from_numpy(counts))
+        return nibble.best(counts, straight)
+
+    @staticmethod
+    def arguments(table: nibble.Table) -> tuple[torch.Tensor, int]:
+        return torch.from_numpy(np.ascontiguousarray(table.widths)), int(table.straight)
+
+
+class NativeRice(Native):
+    """Golomb-Rice codes in planes."""
+
+    name, model = "rice", rice
+
+    def fit(self, x: torch.Tensor, straight: bool) -> rice.Table:
+        """The best table for a sample of the blocks."""
+        return rice.fit(x.numpy(), straight, sizes=partial(Sizes, self._native))
+
+    @staticmethod
+    def arguments(table: rice.Table) -> tuple[int]:
+        return (table.word,)
+
+
+NATIVE: dict[str, type[Native]] = {coder.name: coder for coder in (NativeNibble, NativeRice)}
+
+
+class Sizes:
+    """As those of ``golden/jpegact/rice_sizes.py``, by native kernels."""
+
+    def __init__(self, native: kernels.Library, x: np.ndarray, straight: bool) -> None:
+        self._native, self._blocks, self._straight = native, len(x), straight
+        self._tables = torch.empty(-(-len(x) // 64), TABLES, dtype=torch.uint8)
+        sums = torch.zeros(BLOCK, dtype=torch.int64)
+        blocks = torch.from_numpy(np.ascontiguousarray(x))
+        self._used = native.rice_tables(blocks, len(x), int(straight), self._tables, sums)
+        self.sums = sums.numpy()
+
+    def total(self, *parameters: int) -> int:
+        """Bytes of all blocks under a table: its k, flags and e."""
+        *k, flags, e0, e1, e2, e3 = parameters
+        word = e0 << 50 | e1 << 53 | e2 << 56 | e3 << 59 | flags << 45 | self._straight << 62
+        for i, one in enumerate(k):
+            word |= one << 3 * i
+        return self._blocks - self._used + self._native.rice_total(self._tables, self._used, word)
+
+
+def smallest(name: str, x: torch.Tensor, ways: tuple[bool, ...]) -> tuple[Encoded, int]:
+    """Blocks encoded by a coder with the best table, straight or not as in ``ways``, and the bytes of the payload."""
+    native = kernels.of(__name__, x)
+    coder = NATIVE[name](native) if native else CODERS[name]
+    tables = [coder.fit(x, straight) for straight in ways]
+    sizes = [coder.size(x, table) for table in tables]
+    return coder.encode(x, tables[sizes.index(min(sizes))]), min(sizes)
+
+
+def decode(name: str, encoded: Encoded) -> torch.Tensor:
+    """Blocks, uint8 [n, 64]; of a payload without kernels by golden's model."""
+    if isinstance(encoded, Planes):
+        return CODERS[name].decode(encoded)
+    if native := kernels.of(__name__, encoded.data):
+        return NATIVE[name](native).decode(encoded)
+    blocks = NATIVE[name].model.decode(encoded.data.cpu().numpy(), encoded.blocks, encoded.table)
+    return torch.from_numpy(blocks.view(np.uint8)).to(encoded.data.device)
+
+
+def lines(q: torch.Tensor, view: Any, tiled: bool) -> torch.Tensor:
+    """Blocks, uint8 [n, 64], in the order in which a CDU meets their values: tiles column by column."""
+    if not tiled:
+        q = padded(q.view(view.rows, view.width), LANES).view(-1)
+        return padded(q, BLOCK).view(-1, BLOCK).view(torch.uint8)
+    if native := kernels.of(__name__, q):
+        x = torch.empty(q.shape[-1], BLOCK, dtype=torch.uint8)
+        native.lines(q, len(x), x)
+        return x
+    return q.permute(2, 1, 0).reshape(-1, BLOCK).view(torch.uint8)
+
+
+def values_of_lines(x: torch.Tensor, view: Any, tiled: bool) -> torch.Tensor:
+    """The inverse of :func:`lines`, int8."""
+    if not tiled:
+        x = x.view(torch.int8).view(-1)[:view.rows * view.padded_width]
+        return x.view(view.rows, -1)[:, :view.width].reshape(-1)
+    if native := kernels.of(__name__, x):
+        q = torch.empty(LANES, LANES, len(x), dtype=torch.int8)
+        native.tiles(x, len(x), q)
+        return q
+    return x.view(torch.int8).view(-1, LANES, LANES).permute(2, 1, 0).contiguous()
