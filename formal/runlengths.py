@@ -8,9 +8,9 @@ This is proved of one coder, and assumed of each.
 The rest is an argument by assumption and guarantee. A coder with a block goes on, except that one that is complete
 waits for its turn to leave; without a block, it has room. This is proved of one coder, whenever its turns come. Then it
 is proved that :class:`~actcodec.rtl.jpegact.runlength.RunLength` gives its coders turns of that kind, and that the one
-whose turn to leave it is has a block, or none is inside: for both turns go around in the same order, so that blocks
-are spread evenly. With D of them inside, the coder k places behind the leaving one has (D - k) / n, rounded up, and
-the next block is for the one D places behind, modulo n. So one coder never waits for its turn; what the others do does
+whose turn it is to leave has a block, or none is inside: both turns go around in the same order, so blocks are spread
+evenly. With D blocks inside, the coder k places after the one that leaves next has ceil((D - k) / n) of them, and the
+next block goes to the coder D places after it, modulo n. So one coder never waits for its turn; what the others do does
 not matter. The last line of the last block is marked as the last one: its coder tells that no other block of its own
 is inside, and that the tensor's last row was its own.
 """

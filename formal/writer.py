@@ -121,7 +121,7 @@ def writes(component, folder):
     for k, word in enumerate(steps.words):
         h.jointly(INSIDE, (steps.level <= k) | (word[1] == (~asking if k == 0 else 0)))
 
-    # What is behind the port: bursts, and beats of those that are offered or asked for.
+    # Bursts at the port, offered or outstanding, and their beats.
     more, size = spare(inner, "aw", 3)
     bursts = asked + aw.valid + more
     visible = owed + Mux(aw.valid, beats(aw.p), 0) + Mux(more, size, 0)
