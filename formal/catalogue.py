@@ -12,7 +12,7 @@ from formal.engine import BUILD, fingerprint, prove
 __all__ = ["Proof", "decide", "key", "proofs"]
 
 THEMES = ("streams", "order", "ends", "progress", "interleaving", "beats", "writer", "unpacking", "sparse", "pooling",
-          "runlengths", "memory", "lite", "turns", "dealing", "slots", "ring")
+          "rle", "rld", "runlength", "memory", "lite", "turns", "dealing", "slots", "ring")
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,6 @@ from amaranth.hdl import Cat, Mux, Signal, Value
 
 from actcodec.rtl.comet.book import LENGTHS, Book
 from actcodec.rtl.comet.payloads import LANES
-from actcodec.rtl.jpegact.runlength import RunLength
 from actcodec.rtl.offload.memory.tensor_plan import TensorPlan
 from actcodec.units import UNITS
 from formal.catalogue import Proof
@@ -23,15 +22,14 @@ from formal.marks import full
 from formal.streams import walk
 from formal.unpacking import adds_up
 
-__all__ = ["DECODES", "DONE", "ENDS", "MOVES", "PICKS", "SYMBOLS", "WALKS", "Way", "book", "decodes", "ends", "moves",
-           "picks", "plans", "proofs", "walks"]
+__all__ = ["DECODES", "DONE", "ENDS", "MOVES", "SYMBOLS", "WALKS", "Way", "book", "decodes", "ends", "moves", "plans",
+           "proofs", "walks"]
 
 ENDS = "it takes its next input, or has given its last output"
 MOVES = "until its last output has gone, a beat comes or goes"
 WALKS = "until the last place has gone, there is a next one"
 SYMBOLS = "a book that is not refused has two symbols or more"
 DECODES = "a round leaves, or there is none left to be decoded"
-PICKS = "a line comes, a symbol is picked, or a chunk leaves, until the last one has"
 DONE = "it is done in time, whatever the descriptor"
 WARM = 3  # cycles in which settings stand before a tensor begins
 
@@ -182,26 +180,6 @@ def decodes(component, patience, folder):
     return h
 
 
-def picks(component, patience, folder):
-    """The harness for RLE on the way there: which values are not zero is anything in any cycle. Each is picked once."""
-    names = [f"coder_{k}.encoder.pick" for k in range(component.coders)]
-    cut = [f"coder_{k}.encoder.{name}" for k in range(component.coders) for name in ("mask", "value")]
-    h = Inside(component, folder, *names, cut=cut)
-    unit, inner, m = h.ports, h.inner, h.m
-    i, o = unit.i, unit.chunks
-    comes, goes = i.valid & i.ready, o.valid & o.ready
-    under, closing, owed = Signal(name="under"), Signal(name="closing"), Signal(4, name="owed")
-    row = Signal(3, name="row")
-    m.d.sync += [row.eq(row + comes), under.eq(unit.start | (under & ~(comes & i.p.last))),
-                 closing.eq(closing | (comes & i.p.last & h.free(1, "closes"))),
-                 owed.eq(owed + (comes & i.p.last) - (goes & o.p.last))]
-    h.assume(~unit.decompress & ~unit.rows.valid & ~(unit.start & (under | (owed != 0))))
-    h.assume(~i.valid | (under & ~closing & (~i.p.last | (row == 7))))
-    moved = comes | goes | Cat(pick.any() for pick in inner.values()).any() | (closing & (owed == 0))
-    h.check(PICKS, h.stuck(moved, (i.valid | closing) & o.ready, patience) <= patience)
-    return h
-
-
 def book(component):
     """The harness for a code book: what is refused, and what not."""
     h = Harness(component)
@@ -236,8 +214,6 @@ def proofs():
                            dict(way.options)))
     every.append(Proof("huffman", "ends", lambda folder: decodes(UNITS["huffman"].build(), 12, folder),
                        "bytes_i to rounds_o, 12 willing cycles"))
-    every.append(Proof("rle", "ends", lambda folder: picks(RunLength(1), 16, folder),
-                       "i to chunks, a coder, 16 willing cycles"))
     every.append(Proof("book", "legal", lambda _: book(Book()), options={"depth": 20}))
     for cdus, patience in ((1, 73), (2, 87)):
         every.append(Proof("tensor_plan", "ends", lambda _, cdus=cdus, patience=patience: plans(

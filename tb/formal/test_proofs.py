@@ -7,16 +7,18 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common.skid import Skid
+from actcodec.rtl.jpegact.rld import SLOTS
 from actcodec.rtl.jpegact.runlength_coder import Coder
 from actcodec.rtl.offload.memory import beat_planner
 from actcodec.rtl.offload.memory import writer as memory_writer
 from actcodec.synth import records
-from formal import runlengths, writer
+from formal import rld, rle, writer
 from formal.beats import PLANNED, plans
 from formal.catalogue import proofs
 from formal.engine import fingerprint, prove
 from formal.harness import Harness
 from formal.order import whole
+from formal.runlength import GOES_ON, KNOWN
 from formal.streams import HOLDS, INDEPENDENT, independent, keeps
 
 
@@ -100,9 +102,26 @@ class Hasty(Coder):
 
 
 def test_a_coder_that_completes_blocks_before_their_last_row_is_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(runlengths, "Coder", Hasty)
-    harness = only(runlengths.goes_on(tmp_path / "flat"), runlengths.KNOWN)
+    monkeypatch.setattr(rld, "Coder", Hasty)
+    harness = only(rld.goes_on(tmp_path / "flat"), KNOWN)
     (result,) = prove("hasty", harness, 60, build=tmp_path, faults=1)
+    assert result.status == "failed"
+
+
+class Shy(Coder):
+    """A coder that does not begin to write where all share rows, even when its turn has come."""
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        encoder = m.submodules.encoder
+        m.d.comb += encoder.may.eq(~self.done & (encoder.line_of < SLOTS))
+        return m
+
+
+def test_a_coder_that_waits_though_its_turn_has_come_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(rle, "Coder", Shy)
+    harness = only(rle.goes_on(tmp_path / "flat"), GOES_ON)
+    (result,) = prove("shy", harness, 60, build=tmp_path, faults=1)
     assert result.status == "failed"
 
 
