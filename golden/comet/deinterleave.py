@@ -22,7 +22,7 @@ ESCAPE_BYTES = np.repeat(np.array([1, 2, 6], np.uint8), [224, 16, 16])  # by the
 _LANE_BYTES = 3  # bytes that have all bits that a lane holds
 _AHEAD = 8 * _LANE_BYTES + 2  # rounds that a lane knows of, at most
 _STOP = 1 << LANES  # in the calendar, behind the bits of the lanes
-_FEW = 32  # rounds that take longer by bytes than by steps
+_FEW = 8  # rounds that take longer by bytes than by steps
 _SMALL = 1 << 11  # rounds that take longer by bytes than by steps if the tables have to be made first
 _PART = 1 << 13  # rounds at a time: what they have in lists is far more than what becomes of it
 
@@ -147,6 +147,7 @@ def windows(source: Iterator[int], rounds: int, book: Book) -> Iterator[NDArray[
     asking = [[lane for lane in lanes if mask & lane.bit] for mask in range(_STOP)]
     ask = [0] * (rounds + _AHEAD)  # the calendar: a bit for each lane
     calendar = iter(ask)
+    tables: list[list] = []
     begin = begin_part = 0  # the next round, and the first one of this part
     single = rounds if rounds < _SMALL else 0  # rounds by steps before the next run
     while begin < rounds:
@@ -158,19 +159,19 @@ def windows(source: Iterator[int], rounds: int, book: Book) -> Iterator[NDArray[
             ask[begin : begin + _AHEAD] = [0] * min(_AHEAD, len(ask) - begin)
             ask[max(begin, min(begin_part + _PART, rounds) - 1)] |= _STOP
             first: list[tuple[_Lane, int]] = []
+            tables = tables or _tables(book)
             for lane, bits, size in zip(lanes, buffers, left, strict=True):
-                lane.state, lane.end = _tables(book)[8 * _LANE_BYTES - size], begin
+                lane.state, lane.end = tables[8 * _LANE_BYTES - size], begin
                 first += ((lane, byte) for byte in (bits & (1 << size) - 1).to_bytes(_LANE_BYTES, "big"))
             owners = chain.from_iterable(map(asking.__getitem__, calendar))
             try:
-                for pairs in (first, zip(owners, source, strict=False)):
-                    for lane, byte in pairs:
-                        lane.state, begun, ended, stop = lane.state[byte]
-                        lane.windows.append(ended)
-                        if stop:
-                            ask[lane.end + stop - 2] |= _STOP
-                        lane.end = end = lane.end + begun
-                        ask[end] |= lane.bit
+                for lane, byte in chain(first, zip(owners, source, strict=False)):
+                    lane.state, begun, ended, stop = lane.state[byte]
+                    lane.windows.append(ended)
+                    if stop:
+                        ask[lane.end + stop - 2] |= _STOP
+                    lane.end = end = lane.end + begun
+                    ask[end] |= lane.bit
             except IndexError:  # there is no such item of `asking`
                 last = len(ask) - length_hint(calendar) - 1
             round_, buffers[:], left[:] = zip(*(lane.leave(last, code[0]) for lane in lanes), strict=True)
