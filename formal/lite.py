@@ -19,7 +19,7 @@ MODES = lane_modes("brc")
 SETTINGS = setting.width(MODES)
 # Without a mode that has streams in place of blocks, no word tells of their lengths; nor, without payloads in memory,
 # of their places.
-LACKS = (*STREAMS, *PAYLOAD, "payload_memory", *SCAN, *QUEUE)
+LACKS = (*STREAMS, *PAYLOAD, "payload_memory", "format", *SCAN, *QUEUE)
 THERE = [bits for bits in BITS if bits.name not in LACKS and (bits.name != "settings" or bits.part < SETTINGS)]
 
 

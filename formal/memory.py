@@ -104,6 +104,7 @@ def reads(memory, outstanding, folder):
     if stores:
         names += [f"arrived.{name}" for name in ("level", "valid", "fetched", "i__ready")]
     h, unit, inner = master(Reader(WIDTH, outstanding, memory), folder, *names)
+    h.near = "unit/o:axi__ar__* unit/o:*busy %u %ci4"
     ar, r = unit.axi.ar, unit.axi.r
     for places in (unit.ahead, unit.now):
         tensor(h, unit, places)
