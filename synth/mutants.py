@@ -22,7 +22,7 @@ from actcodec.synth.flow import yosys
 from actcodec.synth.library import SynthesisError, version
 from actcodec.units import UNITS, benches
 
-__all__ = ["BUILD", "SUBJECTS", "Mutant", "Subject", "draw", "drawn", "key", "verdicts"]
+__all__ = ["BUILD", "REGRESS", "SUBJECTS", "Mutant", "Subject", "draw", "drawn", "key", "verdicts"]
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "mutate"
@@ -78,6 +78,7 @@ DIFFERENT = {
     # As a lane has it: a row cutter in front sees most bad streams before it does.
     "feed": {"packed": False, "modes": ("raw", "sfpr", "sfpr-zvc", "jpeg-act", "brc", "zvc")},
 }
+REGRESS = ("feed",)  # whose parameters only make regress has
 # Parts without a bench of their own, and the unit in which they are: its bench is theirs.
 INSIDE = {"offload/wire/dispenser": "splitter", "offload/wire/streams/turns": "stream_splitter",
           "offload/memory/neighbours": "address_generator", **dict.fromkeys(

@@ -26,7 +26,7 @@ from actcodec.synth import mutants, records
 from actcodec.synth.console import close, progress
 from actcodec.synth.library import SynthesisError
 from actcodec.synth.miter import EQUIVALENT, prove
-from actcodec.synth.mutants import BUILD, SUBJECTS, draw, drawn, verdicts
+from actcodec.synth.mutants import BUILD, REGRESS, SUBJECTS, draw, drawn, verdicts
 from actcodec.synth.sources import fingerprint
 
 __all__ = ["COLUMNS", "Score", "campaign", "cells", "judge", "key"]
@@ -90,10 +90,10 @@ def sources(path):
 
 
 def _call(subject, folder, file, **environment):
-    """Runs what make sim has of a subject's bench with the netlist in ``folder``; returns the process."""
+    """Runs a subject's bench, what make sim has of it or all, with the netlist in ``folder``; returns the process."""
     return subprocess.Popen(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not regress",
-         subject.bench_node],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist",
+         *([] if subject.name in REGRESS else ["-m", "not regress"]), subject.bench_node],
         cwd=ROOT, stdout=file, stderr=subprocess.STDOUT,
         env={**os.environ, "MUTANTS": f"{subject.name}:{folder}", "SIM": "verilator", "WAVES": "",
              **environment})

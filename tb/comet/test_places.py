@@ -47,8 +47,8 @@ async def tell_of_every_round_as_it_begins(dut):
     bench = await begin(dut)
     for first in range(9):
         for counts in ([first, 0, 0, 8, 1, 0, 7], [first, 8, 8, 3], [first, *random.integers(0, 9, 5).tolist()]):
-            came, rounds = [], 0
-            for count, place in zip(counts, edges(random, counts), strict=True):
+            came, rounds, places = [], 0, edges(random, counts)
+            for count, place in zip(counts, places, strict=True):
                 await bench.run({"i": [place]}, {}, random)
                 came.append(count)
                 while random.random() < 0.7 and begun(came) > rounds:
@@ -57,7 +57,8 @@ async def tell_of_every_round_as_it_begins(dut):
                     rounds += 1
                 assert dut.some.value == (begun(came) > rounds), f"{came}, {rounds} taken"
                 assert dut.ended.value == (len(came) == len(counts) and begun(came) == rounds)
-            await bench.run({}, {"o": len(counts)}, random)
+            run = await bench.run({}, {"o": len(counts)}, random)
+            bench.equal(run["o"], places, "places")
             await bench.pulse("start")
             assert (dut.some.value, dut.ended.value) == (0, 0)
 
