@@ -12,7 +12,7 @@ from actcodec.rtl.jpegact.runlength_coder import Coder
 from actcodec.rtl.jpegact.zigzag import ZIGZAG
 from formal.catalogue import Proof
 from formal.inside import Inside
-from formal.runlength import DECOMPRESS, GOES_ON, KNOWN, Turns
+from formal.runlength import DECOMPRESS, Turns
 
 __all__ = ["COMPLETES", "completes", "goes_on", "proofs"]
 
@@ -54,10 +54,7 @@ def goes_on(folder):
     turns = Turns(h, "turns", DECOMPRESS, h.ports, h.free(1, "offered"), h.free(1, "free"), step)
     for condition in (*turns.assumed, ~(valid & final) | (complete & ~h.ports.done)):
         h.assume(condition)
-    goes, *known = turns.guaranteed
-    h.check(GOES_ON, goes)
-    for condition in known:
-        h.check(KNOWN, condition)
+    turns.require(h.check)
     return h
 
 

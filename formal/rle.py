@@ -12,7 +12,7 @@ from amaranth.hdl import Cat, Mux
 from actcodec.rtl.jpegact.runlength_coder import Coder
 from formal.catalogue import Proof
 from formal.inside import Inside
-from formal.runlength import COMPRESS, GOES_ON, KNOWN, Turns
+from formal.runlength import COMPRESS, GOES_ON, Turns
 
 __all__ = ["PIPELINE", "goes_on", "proofs"]
 
@@ -63,10 +63,7 @@ def goes_on(folder):
         limit = Mux(inner[valid or finishes], late, limit)
     limit = Mux(inner[PICKED], ZRLS - zrls, Mux(inner[RUNS], 2 * ZRLS + 1 - zrls, limit))
     h.jointly(GOES_ON, turns.stuck <= limit)
-    goes, *known = turns.guaranteed
-    h.jointly(GOES_ON, goes)
-    for condition in known:
-        h.jointly(KNOWN, condition)
+    turns.require(h.jointly)
     return h
 
 

@@ -50,8 +50,8 @@ class Way:
     most: int
 
 
-# Compressing, a block leaves, each of seven stages behind may have the end of another one, and one comes in; so may the
-# next one's first line. Decompressing, a block leaves, one is complete, one waits.
+# Compressing: one block leaves, seven stages may each hold the end of another, one arrives, and the first line of the
+# next may be here already. Decompressing: one block leaves, one is complete, one waits.
 COMPRESS = Way("i", "chunks", "rows", 13, 10)
 DECOMPRESS = Way("rows", "o", "i", 8, 3)
 
@@ -119,6 +119,13 @@ class Turns:
             ~done | (final == (closed & (inside == 1))), (inside != 0) | closed | ~coder.turn | coder.room]
         self.opens, self.left, self.inside, self.closed, self.row, self.final = opens, left, inside, closed, row, final
 
+    def require(self, check):
+        """Requires what it guarantees, by a method of the harness."""
+        goes, *known = self.guaranteed
+        check(GOES_ON, goes)
+        for condition in known:
+            check(KNOWN, condition)
+
 
 def deals(coders, way, folder):
     """The harness for the turns of coders that guarantee so much."""
@@ -134,7 +141,8 @@ def deals(coders, way, folder):
         (3, "row"), (1, "under"), (1, "over"), (1, "owed")))
     # Each coder has so many blocks, and this many coders, from the one whose turn it is to leave, have one more.
     each_has, more = Signal(range(way.most + 2), name="each_has"), Signal(range(max(coders, 2)), name="more")
-    inside, newest = (each_has != 0) | (more != 0), Mux(more == 0, coders - 1, more - 1)  # places behind that coder
+    inside = (each_has != 0) | (more != 0)
+    newest = Mux(more == 0, coders - 1, more - 1)  # turns from the coder that leaves to that of the newest block
     opens, left = (Cat(bits).any() for bits in zip(*((one.opens, one.left) for one in turns), strict=True))
     with m.If(opens & ~left):
         m.d.sync += [more.eq(Mux(more == coders - 1, 0, more + 1)), each_has.eq(each_has + (more == coders - 1))]

@@ -127,8 +127,8 @@ def prove(name, folder, number, limit=LIMIT):
     verilog = _verilog(name, _ports(text, name), pins, number)
     commands = [
         "read_rtlil mutated.il", f"read_verilog -sv {stem}.v", "hierarchy -check -top miter",
-        # What nobody cares about is zero in both of them, as in the simulator. Bits are split, as Yosys cannot do
-        # without the initial value of one bit of a wire, where that is a constant.
+        # What nobody cares about is zero in both of them, as in the simulator. Bits are split, as Yosys refuses
+        # a wire of which one bit is a constant and has lost its initial value.
         "proc", "flatten", "splitnets", "setundef -zero", "opt", "setundef -zero -init", "memory_map", "opt", "techmap",
         "opt -fast", "setundef -zero", "dfflegalize -cell $_DFF_P_ 0", "aigmap", "opt_clean",
         f"write_aiger -zinit {stem}.aig",

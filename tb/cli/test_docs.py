@@ -182,7 +182,7 @@ def test_what_takes_long_to_measure_is_as_it_was_recorded(figure):
 def test_power_is_as_it_was_recorded():
     text = (tables.ROOT / tables.POWER).read_text()
     record = json.loads((tables.ROOT / "docs/records/power.json").read_text())
-    stale = text.replace("287.0", "1.0")
+    stale = re.sub(r"\| lane \| [\d.]+", "| lane | 1.0", text)
     assert stale != text
     assert tables.render_power(stale, record, figures.stale_labels()["power"]) == text, "run make docs"
 

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from amaranth.hdl import Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -101,13 +102,6 @@ class Hasty(Coder):
         return m
 
 
-def test_a_coder_that_completes_blocks_before_their_last_row_is_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(rld, "Coder", Hasty)
-    harness = only(rld.goes_on(tmp_path / "flat"), KNOWN)
-    (result,) = prove("hasty", harness, 60, build=tmp_path, faults=1)
-    assert result.status == "failed"
-
-
 class Shy(Coder):
     """A coder that does not begin to write where all share rows, even when its turn has come."""
 
@@ -118,10 +112,11 @@ class Shy(Coder):
         return m
 
 
-def test_a_coder_that_waits_though_its_turn_has_come_is_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(rle, "Coder", Shy)
-    harness = only(rle.goes_on(tmp_path / "flat"), GOES_ON)
-    (result,) = prove("shy", harness, 60, build=tmp_path, faults=1)
+@pytest.mark.parametrize("module, coder, property_", [(rld, Hasty, KNOWN), (rle, Shy, GOES_ON)], ids=["hasty", "shy"])
+def test_a_coder_that_breaks_its_guarantee_is_told(module, coder, property_, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "Coder", coder)
+    harness = only(module.goes_on(tmp_path / "flat"), property_)
+    (result,) = prove("coder", harness, 60, build=tmp_path, faults=1)
     assert result.status == "failed"
 
 
