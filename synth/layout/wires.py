@@ -146,7 +146,7 @@ def spef(netlist, trees, top):
         for k, pin in enumerate(one.pins):
             cell, label = int(netlist.owner[pin]), netlist.label[pin]
             if cell >= 0:
-                nodes[k] = f"c{cell}:{label}"
+                nodes[k] = f"{netlist.instance(cell)}:{label}"
                 ends.append(f"*I {nodes[k]} {'I' if k else 'O'}")
             elif label == names[bit]:  # another port on the net is none of OpenSTA's
                 nodes[k] = label

@@ -21,8 +21,8 @@ def library(tmp_path_factory):
     return liberty(tmp_path_factory.mktemp("library"))
 
 
-def around(kind, bits):
-    """A memory between flip-flops: of its data, so many bits."""
+def around(kind, bits, memory="memory"):
+    """A memory of this name between flip-flops: of its data, so many bits."""
     names = memories.pins(kind)
     pins, bit, cells = {"CK": 2}, 10, {}
     for port in ("WE", "RE", "WA", "RA", "WD", "RD"):
@@ -31,9 +31,9 @@ def around(kind, bits):
             cells[f"f_{name}"] = ("DFF_X1", {"CK": 2, "D": bit, "Q": bit + 1000} if port == "RD" else
                                   {"CK": 2, "D": 3, "Q": bit})
             bit += 1
-    content = module(cells | {"memory": (kind, pins)}, {"clk": [2], "i": [3]},
+    content = module(cells | {memory: (kind, pins)}, {"clk": [2], "i": [3]},
                      {"o": [bits for _, (_, one) in cells.items() if (bits := one["Q"]) > 1000]})
-    content["cells"]["memory"]["port_directions"] = {
+    content["cells"][memory]["port_directions"] = {
         pin: "output" if pin.startswith("RD") else "input" for pin in pins}
     return Netlist(content)
 
@@ -106,18 +106,19 @@ def test_a_signal_for_all_macros_has_a_wire_to_each(library):
     assert sum(rc.capacitance) - bare == pytest.approx((count - 1) * memories.CAPACITANCE)
 
 
-def test_both_timings_give_a_memory_the_same_time(library, tmp_path):
-    netlist = around(KIND, 20)
+@pytest.mark.parametrize("name", ["memory", "fifo.memory"])
+def test_both_timings_give_a_memory_the_same_time(name, library, tmp_path):
+    netlist = around(KIND, 20, name)
     placement = place(netlist)
     wired = wires.wires(netlist, placement)
     verdict = judge(netlist, wires.spef(netlist, wired, "around"), library, tmp_path, "net", "around")
     delays = Delays(netlist, wired, tables(library))
     delays.time()
-    memory = netlist.names.index("memory")
+    memory = netlist.names.index(name)
     ends = {(int(netlist.owner[pin]), netlist.label[pin]): slack
             for pin, slack in zip(delays.ends.tolist(), delays.end_slack.tolist(), strict=True)}
     for pin in ("WA0", "WD3", "WE"):
-        assert ends[memory, pin] == pytest.approx(verdict.slacks[f"c{memory}/{pin}"], abs=8)
+        assert ends[memory, pin] == pytest.approx(verdict.slacks[f"{netlist.instance(memory)}/{pin}"], abs=8)
     reader = netlist.names.index("f_RD0")
     assert ends[reader, "D"] == pytest.approx(verdict.slacks[f"c{reader}/D"], abs=8)
     assert PERIOD - UNCERTAINTY - memories.ACCESS > ends[reader, "D"] > 50
