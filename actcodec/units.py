@@ -106,18 +106,18 @@ def benches(names: Sequence[str]) -> list[str]:
     ValueError
         For an unknown name.
     """
-    known = {name: [unit.bench_node] for name, unit in UNITS.items()}
+    nodes = {name: [unit.bench_node] for name, unit in UNITS.items()}
     for path in sorted((ROOT / "tb").rglob("test_*.py")):
         name, node = path.stem.removeprefix("test_"), path.relative_to(ROOT).as_posix()
         if name not in UNITS:
-            known.setdefault(name, []).append(node)
+            nodes.setdefault(name, []).append(node)
         elif node != UNITS[name].bench_node:
-            known[f"{path.parent.relative_to(ROOT / 'tb').as_posix()}/{name}"] = [node]
+            nodes[f"{path.parent.relative_to(ROOT / 'tb').as_posix()}/{name}"] = [node]
     names = [name.partition("-")[0] for name in names]
     for name in names:
-        if name not in known:
-            raise ValueError(f"UNIT={name}: choose from {' '.join(sorted(known))}")
-    return list(dict.fromkeys(node for name in names for node in known[name]))
+        if name not in nodes:
+            raise ValueError(f"UNIT={name}: choose from {' '.join(sorted(nodes))}")
+    return list(dict.fromkeys(node for name in names for node in nodes[name]))
 
 
 def write(folder: str | Path) -> None:

@@ -167,8 +167,8 @@ def simulated(todo: Sequence[tuple[Callable[..., Any], tuple]]) -> list[Any]:
     with Progress(*columns) as progress, workers() as pool:
         building = progress.add_task("build simulators (kept for next time)", total=len(needed))
         simulating = progress.add_task("simulate", total=len(todo), start=False)
-        for _ in as_completed([pool.submit(accelerator.prepare, cdus, chosen, **dict(others))
-                               for cdus, chosen, others in needed]):
+        for _ in as_completed([pool.submit(accelerator.prepare, cdus, modes, **dict(others))
+                               for cdus, modes, others in needed]):
             progress.advance(building)
         progress.start_task(simulating)
         for done in as_completed([pool.submit(function, *arguments) for function, arguments in todo]):

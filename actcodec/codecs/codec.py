@@ -116,8 +116,8 @@ class LaneCodec(Codec):
             **options: Any) -> tuple[NDArray[np.uint32] | None, dict[str, int]]:
         """What software chooses for a tensor: the words of the scale table, uint32, or None; the settings."""
         settings, view = self.settings(**options), self.view(x.shape)
-        chosen = {name: options[name] for name in sfpr.CHOICES if name in options}
-        k = sfpr.scales(x, **chosen).k if self.mode.scaled else None
+        choices = {name: options[name] for name in sfpr.CHOICES if name in options}
+        k = sfpr.scales(x, **choices).k if self.mode.scaled else None
         settings = self.path.fit(np.reshape(x, (view.rows, view.width)), view, k, settings, signs)
         return None if k is None else k.view(np.uint32), settings
 

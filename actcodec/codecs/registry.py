@@ -32,8 +32,8 @@ def register(*modes: Mode) -> None:
             if not same or option.name in ("engine", "mode"):
                 raise ValueError(f"option {option.name} of mode {mode.name} has the name of another option")
         MODES[mode.name] = mode
-        for known in sorted(MODES.values(), key=lambda mode: mode.code):
-            MODES[known.name] = MODES.pop(known.name)
+        for one in sorted(MODES.values(), key=lambda mode: mode.code):
+            MODES[one.name] = MODES.pop(one.name)
 
 
 def unregister(*names: str) -> None:
@@ -44,10 +44,10 @@ def unregister(*names: str) -> None:
 
 def find(name: str) -> Mode:
     """The mode with this name or alias. Raises ValueError."""
-    known = MODES | aliases()
-    if name not in known:
-        raise ValueError(f"unknown mode {name!r}, legal are {', '.join(known)}")
-    return known[name]
+    every = MODES | aliases()
+    if name not in every:
+        raise ValueError(f"unknown mode {name!r}, legal are {', '.join(every)}")
+    return every[name]
 
 
 def aliases() -> dict[str, Mode]:
@@ -92,11 +92,11 @@ def _codes(mode):
 def options() -> dict[str, Option]:
     """The options of all modes by name. One that several modes have takes every value that one of them does; the mode
     checks the value."""
-    known: dict[str, Option] = {}
+    options: dict[str, Option] = {}
     for mode in MODES.values():
         for option in mode.options:
-            known[option.name] = known[option.name].union(option) if option.name in known else option
-    return known
+            options[option.name] = options[option.name].union(option) if option.name in options else option
+    return options
 
 
 def lane_modes(*names: str) -> tuple[Mode, ...]:

@@ -113,31 +113,31 @@ def settings(mode: str, options: Mapping[str, Any], quiet: bool = True) -> dict[
     sets, unless these have no effect together with the others. Options that the mode does not have are ignored, with a
     note on stderr unless ``quiet``. Raises :class:`UserError` for an illegal value."""
     values: dict[str, Any] = {}
-    known = codecs.find(mode)
+    one_mode = codecs.find(mode)
     options = {name: value for name, value in options.items() if value is not None and value != ()}
-    for name in [name for name in options if not known.option(name)]:
+    for name in [name for name in options if not one_mode.option(name)]:
         say(f"note: mode {mode} has no option --{_spelling(name)}", quiet)
         del options[name]
     origin: dict[str, str] = {}  # {option: how errors begin}, of options set by a file
     for name in list(options):
-        read = isinstance(known.option(name).type, str) and getattr(known.option(name).own, "read", None)
+        read = isinstance(one_mode.option(name).type, str) and getattr(one_mode.option(name).own, "read", None)
         if read:
             options[name] = source = read(options[name])
             more = {other: value for other, value in source.options.items() if other not in options}
-            more = {other: value for other, value in more.items() if (option := known.option(other))
+            more = {other: value for other, value in more.items() if (option := one_mode.option(other))
                     and not (option.needs and options.get(option.needs[0], option.needs[1]) != option.needs[1])}
             options, origin = options | more, origin | dict.fromkeys(more, f"{source.text}: ")
     # variant options first: they decide what the others accept
-    for name in sorted(options, key=lambda name: name not in known.variant_options):
+    for name in sorted(options, key=lambda name: name not in one_mode.variant_options):
         value = options[name]
         try:
-            option = known.own(name, values)
+            option = one_mode.own(name, values)
             value = option.type(value) if option.choices else value  # choices are words on the command line
             values[name] = option.own.parse(value) if isinstance(option.type, str) else option.check(value)
         except ValueError as error:
             raise UserError(f"{origin.get(name, '--')}{_spelling(error)}, for mode {mode}") from error
     try:
-        known.option_values(values)
+        one_mode.option_values(values)
     except ValueError as error:
         raise UserError(_spelling(error)) from error
     return {name: values[name] for name in options}

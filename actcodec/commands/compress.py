@@ -42,11 +42,11 @@ def command(source: str, target: str, mode: str, engine: str, scan: bool, quiet:
       actcodec compress - - --mode ssdc-fp8 < relu1.npy > relu1.act
     """
     check_target(target, sources.split(source)[0])
-    chosen = settings(mode, options, quiet)
+    values = settings(mode, options, quiet)
     x = sources.tensor(source, lambda text: say(text, quiet))
     with progress_bar(engine, quiet, f"compressing {source}") as step:
         try:
-            compressed, cycles = engines.compress(engine, x, mode, scan, **chosen)
+            compressed, cycles = engines.compress(engine, x, mode, scan, **values)
         except ValueError as error:
             raise files.UserError(f"{source}: {error}") from error
         step("measuring the error")

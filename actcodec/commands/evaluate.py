@@ -63,9 +63,9 @@ def command(files: Sequence[str], mode: Sequence[str], every: bool, as_json: boo
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("evaluating", total=len(pairs))
-        for (name, x), (label, one_mode, chosen) in pairs:
+        for (name, x), (label, one_mode, combination) in pairs:
             progress.update(task, description=f"{name}, {label}")
-            rows.append(row(name, x, one_mode, label, chosen))
+            rows.append(row(name, x, one_mode, label, combination))
             progress.advance(task)
     if plot:
         from actcodec.commands.evaluate_plot import draw
@@ -84,8 +84,8 @@ def ways(mode: str, options: Mapping[str, Any]) -> list[tuple[str, str, dict[str
     own = {option.name: options[option.name] for option in codecs.find(mode).options if options[option.name]}
     result = []
     for values in product(*own.values()):
-        chosen = settings(mode, dict(zip(own, values, strict=True)))
-        result.append((" ".join([mode, *map(str, chosen.values())]), mode, chosen))
+        combination = settings(mode, dict(zip(own, values, strict=True)))
+        result.append((" ".join([mode, *map(str, combination.values())]), mode, combination))
     return result
 
 

@@ -29,9 +29,9 @@ def command(as_json: bool, as_codes: bool) -> None:
         if as_json:
             raise click.UsageError("--codes and --json are mutually exclusive")
         for title, legal in (("of modes of a lane", range(LANE)), ("of others", range(LANE, 256))):
-            known = {code: mode for code, mode in codecs.codes().items() if code in legal}
-            click.echo(f"Codes {legal[0]} to {legal[-1]}, {title}; free: {spans(set(legal) - set(known))}")
-            for code, mode in known.items():
+            by_code = {code: mode for code, mode in codecs.codes().items() if code in legal}
+            click.echo(f"Codes {legal[0]} to {legal[-1]}, {title}; free: {spans(set(legal) - set(by_code))}")
+            for code, mode in by_code.items():
                 click.echo(f"  {code:3}  {mode.name}")
         return
     if as_json:

@@ -61,7 +61,7 @@ def unit_command(unit: Unit) -> click.Command:
 
     def convert(output_path, module, **parameters):
         try:
-            text = unit.verilog(module, **chosen(unit, **parameters))
+            text = unit.verilog(module, **unit_parameters(unit, **parameters))
         except ValueError as error:
             raise UserError(error) from error
         if output_path is None:
@@ -95,7 +95,7 @@ def options(unit: Unit, target: str = TARGETS[0]) -> list[click.Parameter]:
     return params
 
 
-def chosen(unit: Unit, preset: str | None = None, **parameters: Any) -> dict[str, Any]:
+def unit_parameters(unit: Unit, preset: str | None = None, **parameters: Any) -> dict[str, Any]:
     """The parameters of ``unit`` on the current command line; a preset sets those that are not given there."""
     source = click.get_current_context().get_parameter_source
     return parameters | {name: value for name, value in unit.presets.get(preset, {}).items()

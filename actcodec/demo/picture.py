@@ -55,8 +55,8 @@ def draw(results: Sequence[Any], path: str | Path) -> None:
 
 def draw_channels(figure: Any, results: Sequence[Any]) -> None:
     """Draws a few channels of two tensors, in three rows: before, after, error."""
-    chosen = list(examples(results))
-    columns = [(result, channel) for result, count in chosen for channel in liveliest(result.before[0], count)]
+    cases = list(examples(results))
+    columns = [(result, channel) for result, count in cases for channel in liveliest(result.before[0], count)]
     axes = figure.subplots(3, len(columns), gridspec_kw={"left": 0.07, "right": 0.985, "top": 0.81, "bottom": 0.03,
                                                          "wspace": 0.06, "hspace": 0.06})
     for column, (result, channel) in enumerate(columns):
@@ -70,7 +70,7 @@ def draw_channels(figure: Any, results: Sequence[Any]) -> None:
     for row, name in enumerate(["before", "after", f"error x {MAGNIFIED}"]):
         axes[row, 0].set_ylabel(name, fontsize=12)
     first = 0
-    for result, count in chosen:
+    for result, count in cases:
         figure.text(axes[0, first].get_position().x0, 0.89,
                     f"{result.tensor}\n{result.label}, ratio {result.ratio:.1f}, error {result.relative_error:.2%}",
                     fontsize=10.5, linespacing=1.4, weight="bold", color=colours(results)[family(result)])

@@ -88,7 +88,7 @@ def span(steps: int) -> int:
 
 def name(configuration: dict[str, Any]) -> str:
     """The name of a run's file."""
-    known = {key: value for key, value in configuration.items() if key not in ADDED or value != DEFAULTS[key]}
-    key = hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()[:10]
+    identity = {key: value for key, value in configuration.items() if key not in ADDED or value != DEFAULTS[key]}
+    key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:10]
     network = configuration["network"].replace(":", ".")
     return f"{network}-{configuration['preset']}-{configuration['seed']}-{key}.json"

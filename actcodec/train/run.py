@@ -6,7 +6,7 @@ from typing import Any
 
 from actcodec.train.configuration import DEFAULTS, checked, name
 
-__all__ = ["CHECKPOINT", "keep", "known", "run", "trained"]
+__all__ = ["CHECKPOINT", "keep", "recall", "run", "trained"]
 
 CHECKPOINT = 300.0  # seconds between two
 
@@ -14,10 +14,10 @@ CHECKPOINT = 300.0  # seconds between two
 def run(configuration: dict[str, Any], data: str | Path, results: str | Path) -> dict[str, Any]:
     """The result of a run, from the folder ``results`` if it is there; if not, it is trained now and saved there.
     ``data`` is the folder of the pictures. Raises ValueError for an invalid configuration."""
-    return known(configuration, results) or keep(trained(configuration, data, results), results)
+    return recall(configuration, results) or keep(trained(configuration, data, results), results)
 
 
-def known(configuration: dict[str, Any], results: str | Path) -> dict[str, Any] | None:
+def recall(configuration: dict[str, Any], results: str | Path) -> dict[str, Any] | None:
     """The result of a run, if the folder has it, or None."""
     path = Path(results) / name(checked(configuration))
     if not path.exists():

@@ -19,7 +19,7 @@ from typing import Any
 
 from actcodec.files import UserError
 from actcodec.train.configuration import DEFAULTS, checked
-from actcodec.train.run import CHECKPOINT, keep, known, trained
+from actcodec.train.run import CHECKPOINT, keep, recall, trained
 
 __all__ = ["jobs", "read", "work"]
 
@@ -61,7 +61,7 @@ def work(todo: Iterable[tuple[str, dict[str, Any]]], data: str | Path, results: 
     Path(results).mkdir(parents=True, exist_ok=True)
     rest = []
     for label, configuration in todo:
-        if result := known(configuration, results):
+        if result := recall(configuration, results):
             yield label, result
         else:
             rest.append((label, configuration))

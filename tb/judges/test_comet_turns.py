@@ -63,7 +63,7 @@ def turned(group, cdus):
 
 def demands(x, l2, cdus, deal=in_turn):
     """Bytes of each step of each CDU's stream."""
-    eb, config, book = model.chosen(x, None, None, l2, "auto")
+    eb, config, book = model.parameters(x, None, None, l2, "auto")
     q, outliers = prequantise.quantize(x, prequantise.step(eb))
     order, owner = lorenzo.order(q.shape, config.tiled), deal(lorenzo.groups(q.shape, config.tiled), cdus)
     u, outliers, x = lorenzo.residuals(q, q.shape, config), outliers.reshape(-1)[order], np.reshape(x, -1)[order]

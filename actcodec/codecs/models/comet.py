@@ -45,7 +45,7 @@ class Comet(LaneCodec):
         values = self.mode.option_values(options)
         values.pop("cdus")
         among = [config for config in lorenzo.CONFIGS.values() if config.tiled == self.mode.tiled]
-        eb, config, book = chosen(x, **values, among=among)
+        eb, config, book = parameters(x, **values, among=among)
         return None, settings(prequantise.step(eb), config, book)
 
     def encode(self, rows: np.ndarray, view: Any, words: NDArray[np.uint32] | None, settings: Mapping[str, int],
@@ -67,11 +67,11 @@ class Comet(LaneCodec):
     # ----------------------------------------------------------------------------------------------- of the user's mode
     def plan(self, x: NDArray[np.float32], dtype: str = "float32", cdus: int = 1,
              **options: Any) -> tuple[Any, NDArray[np.uint32] | None, dict[str, int]]:
-        eb, config, book = chosen(x, **options)
+        eb, config, book = parameters(x, **options)
         return self._of(config), None, settings(prequantise.step(eb), config, book)
 
     def compress(self, x: NDArray[np.float32], cdus: int = 1, dtype: str = "float32", **options: Any) -> Compressed:
-        eb, config, book = chosen(x, **options)
+        eb, config, book = parameters(x, **options)
         return self._packed(x.shape, comet.compress(x, eb, config, book, cdus))
 
     def decompress(self, compressed: Compressed) -> np.ndarray:
@@ -145,7 +145,7 @@ def unpacked(compressed: Compressed) -> Encoded:
     return comet.Encoded(s, config, Book.from_bytes(c.side[3:HEAD]), streams)
 
 
-def chosen(x: NDArray[np.float32], error_bound: float | None, relative_bound: float | None, l2: float | None,
+def parameters(x: NDArray[np.float32], error_bound: float | None, relative_bound: float | None, l2: float | None,
            predictor: str, among: Sequence[Config] = ()) -> tuple[float, Config, Book]:
     """What software decides: bound, predictor and book. Raises ValueError if the predictor is none of those ``among``
     which it may choose."""
