@@ -19,13 +19,18 @@ ELSEWHERE = []  # tests of other parts of make regress
 def pytest_configure(config):
     """Commands that tests run can be interrupted, also where a shell in the background has all ignore that."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    build.BRIEF[:] = [True] * selection.brief(config)
 
 
 def pytest_ignore_collect(collection_path, config):
     """What would be left out as a whole is not even read."""
     if selection.brief(config) and collection_path.parent.name == "tb" and collection_path.name in REGRESS:
         return True
+
+
+def pytest_runtest_setup(item):
+    """What only ``make regress`` has chooses patterns of ports as ``make sim`` does; the rest of it multiplies them."""
+    added = item.get_closest_marker("regress") and not (os.environ.get("GATES") or os.environ.get("MUTANTS"))
+    build.BRIEF[:] = [True] * bool(selection.brief(item.config) or added)
 
 
 @pytest.hookimpl(tryfirst=True)  # before -k leaves any out

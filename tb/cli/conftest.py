@@ -16,8 +16,11 @@ def own_lanes():
 
 @pytest.fixture(autouse=True)
 def one_lane(request, monkeypatch):
-    """One lane, of all modes and formats, is compiled for the accelerators of all tests but those of ``own_lanes``."""
+    """One lane, of all modes and formats, is compiled for the accelerators of all tests but those of ``own_lanes``;
+    three lanes are those that other benches have."""
     def accelerator(cdus, modes, **hardware):
+        if (cdus, modes) == (3, chance.EVERY):
+            return chance.LARGE
         return Accelerator(cdus, modes, **hardware | ({"formats": chance.FORMATS} if modes == chance.EVERY else {}))
 
     if "own_lanes" not in request.fixturenames:

@@ -150,13 +150,12 @@ def test_both_engines_refuse_a_malformed_block(coder):
             engines.decompress(engine, replace(golden, payload=bytes(payload)))
 
 
-@pytest.mark.parametrize("payload", ["stream", *regress("memory")])
-def test_all_modes_of_a_lane_share_an_accelerator(monkeypatch, payload):
+def test_all_modes_of_a_lane_share_an_accelerator(monkeypatch):
     """Back to back through four lanes on one memory, in random order: tensors, and payloads of any time before."""
     names = tuple(mode.name for mode in codecs.lane_modes())
     monkeypatch.setattr(rtl_engine, "configuration", lambda mode: names)
     rng, shape, there = np.random.default_rng(5), (2, 3, 16, 24), []
-    host = rtl_engine.SimulatedHost(shape, None, 4, shared=True, payload=payload)
+    host = rtl_engine.SimulatedHost(shape, None, 4, shared=True)
     todo = [(mode, values) for mode in codecs.MODES.values() for values, lane in (({}, mode), *mode.variants)
             if lane.format and mode.variant(values) is lane] * 2
     todo += [(codecs.find("comet"), {"predictor": predictor}) for predictor in ("none", "row")]  # either of its modes

@@ -17,7 +17,7 @@ from tb.offload.jobs import Job
 from tb.soak import chance
 from tb.soak.session import Session
 
-OTHERS = [chance.LANES, Accelerator(1, LANE), Accelerator(3, LANE)]
+OTHERS = [chance.LANES, Accelerator(3, LANE)]
 
 
 @pytest.fixture(params=[chance.LANE, *regress(*OTHERS)], ids=lambda it: f"{it.cdus}-{len(it.modes)}")

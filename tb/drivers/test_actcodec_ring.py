@@ -23,7 +23,7 @@ from tb.offload.lanes import selectable
 from tb.soak import chance
 from tb.soak.frames import framed
 
-EVERY = replace(chance.LANE, payload="both", queue=4)
+EVERY = replace(chance.LANE, cdus=2, payload="both", queue=2)
 SLOT, SLOTS = 0x3000, 16  # bytes of memory for a tensor, its table and its payload; how many of them there are
 TABLE, PAYLOAD = 0x1000, 0x1200
 RING = SLOTS * SLOT
@@ -71,7 +71,7 @@ class Ring:
             outcomes.append(outcome)
 
 
-@pytest.fixture(params=[chance.EQUIPPED, *regress(EVERY, replace(EVERY, cdus=2, queue=2))],
+@pytest.fixture(params=[chance.EQUIPPED, *regress(EVERY)],
                 ids=lambda one: f"{one.cdus}-{len(one.modes)}-{one.queue}")
 def host(request, c, random):
     host = Host(c, request.param, int(random.integers(2**63)))

@@ -35,8 +35,7 @@ from tb.soak.session import Session
 
 COUNTED = ("sfpr", *reference.CODERS, "brc", "jpeg-base")
 WHOLE = [chance.LANE, chance.LANES]
-TWO = Accelerator(2, JPEG_ACT, memory="independent")  # several lanes that are soon compiled
-OTHERS = [Accelerator(8, JPEG_ACT), Accelerator(3, COUNTED, coders=2), chance.LUTS]
+OTHERS = [chance.INDEPENDENT, Accelerator(8, JPEG_ACT), Accelerator(3, COUNTED, coders=2), chance.LUTS]
 # One of every kind of view: tiles in rows of one, two, three and more, ragged widths and heights, no tile at all.
 SHAPES = [(1, 1, 8, 8), (1, 5, 8, 8), (1, 3, 16, 16), (3, 2, 9, 24), (2, 3, 7, 13), (1, 2, 30, 56), (1, 7, 14, 14),
           (2, 40, 1, 1), (3, 9), (1, 3, 11, 40), (2, 3, 5, 4), (1, 1, 28, 28), (1, 33, 2, 8)]
@@ -110,7 +109,7 @@ def test_refuses_wrong_parameters(wrong, name):
 
 
 # --------------------------------------------------------------------------------------------------------- good tensors
-@pytest.mark.parametrize("session", [WHOLE[0], TWO, *regress(WHOLE[1], *OTHERS)], indirect=True, ids=label)
+@pytest.mark.parametrize("session", [WHOLE[0], *regress(WHOLE[1], *OTHERS)], indirect=True, ids=label)
 def test_there_and_back(session):
     """Every mode that has blocks, and every shape in a part of them: with one lane in a third, or in a sixth in ``make
     sim``; with several lanes, which take longer to simulate, in a twelfth. Rows may have gaps between them."""
@@ -125,7 +124,7 @@ def test_there_and_back(session):
             session.both(job(session, x, mode.name, int(random.choice([0, 1, 9, 31])), dqt=dqt))
 
 
-@pytest.mark.parametrize("session", [WHOLE[0], *regress(WHOLE[1], TWO, *OTHERS)], indirect=True, ids=label)
+@pytest.mark.parametrize("session", [WHOLE[0], *regress(WHOLE[1], *OTHERS)], indirect=True, ids=label)
 def test_tensors_in_changing_modes_and_whatever_befalls_them(session):
     """Of the soak: any descriptors, on any memory; cut and garbled frames, errors of memory, soft and hard resets,
     refusals, a host that writes what is locked."""
@@ -198,12 +197,12 @@ def test_a_null_beat_may_end_a_frame(session):
 
 
 @pytest.mark.parametrize("accelerator", [
-    chance.EQUIPPED, *regress(Accelerator(1, ("sfpr-zvc", "brc"), payload="memory", outstanding=8), chance.LARGE)])
+    chance.EQUIPPED, *regress(chance.STORED, chance.LARGE)])
 def test_payloads_in_memory(accelerator, random):
     """All ports on one slave, which keeps the order of all addresses, or on several; spaces of any size."""
     session = Session(accelerator, random, size=SIZE)
     modes = [mode for mode in lanes_modes(session) if mode.name in selectable(session.driver.modes)]
-    for turn, mode in enumerate(selection.part(random, modes, 3, many=8)):
+    for turn, mode in enumerate(modes):
         chance.around(session, **({"kind": KINDS.index("shared"), "ordered": 1} if turn % 2 else {}))
         one = Job.draw(random, draws.descriptor(random, mode, session.driver.cdus, most=400)).at(0x1000)
         assert session.compress(one) in (ErrorCode.NONE, ErrorCode.OVERFLOW)

@@ -17,7 +17,6 @@ from actcodec.golden.offload import scan
 from actcodec.golden.offload.memory import formats
 from actcodec.rtl.offload.control import limits
 from actcodec.rtl.offload.control.register_map import ErrorCode
-from actcodec.sim.accelerator import Accelerator
 from actcodec.sim.environment import KINDS, MemoryBehaviour
 from actcodec.sim.rtl_engine import Contents
 from actcodec.sim.simulator import Simulator
@@ -30,9 +29,7 @@ from tb.soak import chance
 from tb.soak import run as soak
 from tb.soak.session import Session
 
-OTHERS = [*(replace(chance.EQUIPPED, cdus=cdus, queue=0) for cdus in (1, 3)), chance.LARGE,
-          Accelerator(2, chance.SMALL, memory="independent", scan=True),
-          Accelerator(1, ("sfpr-zvc", "brc"), payload="memory", outstanding=8, scan=True)]
+OTHERS = [chance.SINGLE, chance.LARGE, chance.INDEPENDENT, chance.LUTS, chance.STORED]
 SHARED = {"kind": KINDS.index("shared"), "ordered": 1}
 POLITE = MemoryBehaviour()
 REST = {"shared": 120, "independent": 114}  # cycles of a scan: memory's, and those of pipelines and stores

@@ -13,8 +13,8 @@ from tb.offload import draws
 from tb.offload.jobs import Job
 from tb.offload.lanes import selectable
 
-__all__ = ["CONFIGURATIONS", "EQUIPPED", "FEW", "LANE", "LANES", "LARGE", "LUTS", "RINGS", "WHOLE", "accelerator",
-           "around", "job", "memory", "pattern", "window"]
+__all__ = ["CONFIGURATIONS", "EQUIPPED", "FEW", "INDEPENDENT", "LANE", "LANES", "LARGE", "LUTS", "RINGS", "SINGLE",
+           "STORED", "WHOLE", "accelerator", "around", "job", "memory", "pattern", "window"]
 
 JPEG_ACT = ("sfpr", "sfpr-zvc", "jpeg-act", "brc")
 STREAMS = tuple(mode.name for mode in codecs.lane_modes() if mode.format.endless)  # instead of blocks
@@ -24,10 +24,14 @@ LANE = Accelerator(1, EVERY, formats=FORMATS)  # which many tests use, as it tak
 LANES = Accelerator(4, EVERY, formats=FORMATS)  # four of the same
 SMALL = ("raw", "sfpr-zvc", "brc", "zvc")  # quickly compiled
 EQUIPPED = Accelerator(2, SMALL, formats=FORMATS, payload="both", scan=True, queue=8)  # with all that is optional
+SINGLE = replace(EQUIPPED, cdus=1)
+INDEPENDENT = Accelerator(2, JPEG_ACT, memory="independent", scan=True, queue=256)
+STORED = Accelerator(4, ("sfpr-zvc", "brc"), outstanding=8, address_width=64, payload="memory", scan=True, queue=8)
 LARGE = Accelerator(3, EVERY, payload="both", scan=True, queue=16)  # with all modes, and all of it but formats
 LUTS = Accelerator(2, JPEG_ACT, scan=True, target="lut")
 CONFIGURATIONS = (
-    Accelerator(4, JPEG_ACT), Accelerator(2, ("raw", "zvc")), Accelerator(3, JPEG_ACT), Accelerator(3, EVERY),
+    Accelerator(4, JPEG_ACT), Accelerator(2, ("raw", "zvc")), Accelerator(3, JPEG_ACT),
+    replace(LANE, cdus=3),
     Accelerator(8, JPEG_ACT), Accelerator(3, STREAMS), *(Accelerator(cdus, EVERY) for cdus in (1, 2, 4, 8)),
     *(Accelerator(cdus, EVERY, formats=FORMATS) for cdus in (2, 4)),
     EQUIPPED, Accelerator(4, JPEG_ACT, payload="memory", scan=True, queue=256), LARGE)
