@@ -7,7 +7,7 @@ from string import Template
 
 import click
 
-from actcodec.commands.verilog import chosen, options
+from actcodec.commands.verilog import options, unit_parameters
 from actcodec.units import UNITS
 from drivers import ipxact, registers
 from drivers.interfaces import interfaces, ports
@@ -150,7 +150,7 @@ def command():
 
     def run(folder, period, module, **parameters):
         try:
-            write(folder, module, period, **chosen(unit, **parameters))
+            write(folder, module, period, **unit_parameters(unit, **parameters))
         except ValueError as error:
             raise click.ClickException(str(error)) from error
         print(f"{module}.v, {module}_ooc.xdc, package.tcl and component.xml are in {folder}")
