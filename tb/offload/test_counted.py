@@ -45,7 +45,7 @@ def tensor(random, shape):
     return x
 
 
-@pytest.mark.parametrize("cdus", [1, 4])
+@pytest.mark.parametrize("cdus", [1, 2, 4])
 def test_tensors_there_and_back(cdus):
     random = np.random.default_rng(SEED)
     for shape in SHAPES:

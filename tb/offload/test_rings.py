@@ -27,7 +27,7 @@ QUEUED = chance.EQUIPPED
 OTHERS = [chance.SINGLE, chance.LARGE, chance.INDEPENDENT, chance.STORED, Accelerator(1, chance.JPEG_ACT, queue=2)]
 SIZE = 1 << 18
 # Cycles between two tensors, at least and at most, by the number of lanes.
-GAPS = {1: (37, 38), 2: (37, 39), 3: (42, 44)}
+GAPS = {1: (37, 38), 2: (37, 39), 3: (42, 44), 4: (40, 43)}
 LONG = 96  # rows of 64 values whose cycles hide the next plan, with three lanes
 SHARED = {"kind": KINDS.index("shared"), "ordered": 1}
 
@@ -234,7 +234,7 @@ def test_rows_that_begin_inside_of_groups_of_all_lanes(random):
 
 # ------------------------------------------------------------------------------------------------------------- the gap
 @pytest.mark.regress
-@pytest.mark.parametrize("accelerator", [QUEUED, *regress(chance.SINGLE, chance.LARGE)],
+@pytest.mark.parametrize("accelerator", [QUEUED, *regress(chance.SINGLE, chance.LARGE, chance.STORED)],
                          ids=label)
 def test_cycles_between_two_tensors(accelerator, random):
     """From the last byte of a tensor to the first of the next, beyond memory's latency, which is there twice, for the
