@@ -152,7 +152,7 @@ dist:  ## build sdist and wheel in build/dist, and check what PyPI would show of
 	@$(BIN)/python -m build --no-isolation --outdir build/dist . > build/dist.log 2>&1 || { tail -20 build/dist.log; exit 1; }
 	@$(BIN)/python -m twine check --strict build/dist/*
 
-lint: setup  ## ruff, and mypy on the types of actcodec/ and golden/
+lint: setup  ## ruff, and mypy on the types of actcodec/, golden/ and drivers/
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 

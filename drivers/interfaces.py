@@ -45,10 +45,11 @@ def ports(verilog, name):
                   key=lambda port: port.name)
 
 
-def interfaces(them):
+def interfaces(ports):
     """The buses that ports belong to, and the ports that belong to none."""
-    buses, others = {}, []
-    for port in them:
+    buses: dict[str, Interface] = {}
+    others: list[Port] = []
+    for port in ports:
         name, _, wire = port.name.rpartition("_")
         kind = name if name in BUSES else re.sub("_(\\d+|[a-z]+)$", "", name)
         if kind in BUSES:

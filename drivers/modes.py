@@ -40,6 +40,7 @@ def _unknown(mode):
 def _shifts(modes):
     """The default of the first mode that has shifts, 64 numbers."""
     mode, values = by_code(next(mode.code for mode in modes if mode.shifts))
+    assert mode is not None  # a mode with shifts has files
     table = mode.model.settings(**mode.option_values(values))["table"]
     width = VALUES["table"].width // 64
     return ", ".join(str(table >> width * k & (1 << width) - 1) for k in range(64))
@@ -59,6 +60,7 @@ def c_header():
     wide = max(one.bytes for one in places.values())
     table = []
     for mode in modes:
+        assert mode.format is not None  # a lane's mode
         first = firsts[tuple((one.name, one.default) for one in mode.settings)]
         flags = " | ".join(f"ACTCODEC_{name.upper()}" for name, holds in FLAGS.items() if holds(mode)) or "0"
         table.append(f'{{"{mode.name}", {mode.code}, {codes[mode.fallback or mode.name]}, '

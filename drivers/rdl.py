@@ -10,7 +10,7 @@ Modes share the bits of SETTINGS, so a layout of them is an address map of its o
 modes that have one of its settings; the register map itself has them as words.
 """
 
-from actcodec.codecs import lane_modes
+from actcodec.codecs import Mode, lane_modes
 from actcodec.rtl.offload.control import setting
 from actcodec.rtl.offload.control.limits import FORMATS
 from actcodec.rtl.offload.control.register_map import ERRORS, LANES, MAP, PAYLOAD, QUEUE, SCAN, STREAMS, ErrorCode
@@ -52,13 +52,13 @@ def parameters(modes):
 def layouts(modes):
     """What modes have in SETTINGS: {name of a layout: {name of a setting: those that modes declare}}. Settings of one
     mode are in one layout, which has the name of its first setting."""
-    groups = []
+    groups: list[set[str]] = []
     for mode in modes:
         names = {one.name for one in mode.settings}
         joined = [group for group in groups if names & group]
         groups = [group for group in groups if group not in joined]
         groups += [names.union(*joined)] if names else []
-    declared = {}
+    declared: dict[str, list[setting.Setting]] = {}
     for one in sorted((one for mode in modes for one in mode.settings), key=lambda one: one.low):
         declared.setdefault(one.name, []).append(one)
     places = [[name for name in declared if name in group] for group in groups]
@@ -139,7 +139,7 @@ def _present(name, modes):
 
 def _settings_words(modes):
     """An expression: the words of SETTINGS that there are."""
-    words = {}
+    words: dict[int, list[Mode]] = {}
     for mode in modes:
         if mode.settings:
             words.setdefault(-(-setting.width([mode]) // WORD), []).append(mode)
@@ -195,7 +195,7 @@ def _layout(name, settings, modes):
     yield f"addrmap settings_{name} {{"
     yield f'    name = "SETTINGS: {", ".join(settings)}"; desc = "Modes {users}";'
     yield "    default regwidth = 32; default accesswidth = 32; addressing = compact; littleendian; lsb0;"
-    words = {}
+    words: dict[int, list[str]] = {}
     for declared in settings.values():
         one = declared[0]
         for at in range(one.low // WORD, -(-(one.low + one.width) // WORD)):
