@@ -254,7 +254,7 @@ async def decodes_what_ends_too_soon(dut):
     for idle, stall in (("never", "never"), ("half", "half")):
         for name in names():
             per_word, width = dpr.named(name).per_word, dpr.named(name).width
-            for count in (1, 7, 8, 9, 24, 25, 48, 49, 64, 100):
+            for count in (1, 7, 8, 9, 14, 15, 22, 23, 24, 25, 31, 48, 49, 64, 100):  # in each part of a sector
                 content = codes_of(random, name, count)
                 size = len(content)
                 # Of the last word, FP16 and FP8 need no more than the bytes of their values.
@@ -273,7 +273,7 @@ async def decodes_what_goes_on(dut):
             for count in (0, 1, 8, 24, 25, 32, 48, 96, 100):
                 content = codes_of(random, name, count)
                 padded = -(-len(content) // SECTOR) * SECTOR
-                for size in (padded, padded + 1, padded + 100):
+                for size in (padded, padded + 1, padded + 8, padded + 100):
                     longer = np.append(content, random.integers(1, 256, size - len(content), np.uint8))
                     await decode(bench, random, longer, name, count, idle, stall, excess=size > padded)
                 await check(bench, random, count, name)
