@@ -76,3 +76,31 @@ async def run_ahead_and_wait_for_the_next_tensor(dut):
     places = edges(random, [8] * 40)
     run = await bench.run({"i": [*places, 1]}, {"o": 40}, random, until=after(60))
     assert run.cycles["i"] == list(range(40)) and run.cycles["o"] == list(range(1, 41))
+
+
+@cocotb.test
+async def wait_in_every_place(dut):
+    """However many there are, and with their end in any place."""
+    random = rng()
+    bench = await begin(dut)
+    for count in [*range(1, DEPTH + 1)] * 4:
+        places = edges(random, random.integers(0, 9, count))
+        await bench.run({"i": places}, {}, random, until=after(count + 2))
+        run = await bench.run({}, {"o": count}, random)
+        bench.equal(run["o"], places, "places")
+        await bench.pulse("start")
+
+
+@cocotb.test
+async def tell_of_rounds_whose_places_have_left(dut):
+    random = rng()
+    bench = await begin(dut)
+    for count in (7, 8, 12, 15, 16, 24, 31):
+        places = edges(random, [8] * count)
+        run = await bench.run({"i": places}, {"o": count}, random)
+        bench.equal(run["o"], places, "places")
+        for _ in range(count):
+            assert (dut.some.value, dut.ended.value) == (1, 0), count
+            await bench.pulse("next")
+        assert (dut.some.value, dut.ended.value) == (0, 1), count
+        await bench.pulse("start")

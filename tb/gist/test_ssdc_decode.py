@@ -52,6 +52,15 @@ async def gives_a_sector_every_cycle(dut):
 
 
 @cocotb.test
+async def knows_lengths_that_are_powers_of_two(dut):
+    """With one bit set, up to what is simulated in a second."""
+    random = rng()
+    bench = await Decoder.started(dut)
+    for bit in range(17):
+        await bench.tensor(sparse(random, 1 << bit, 0.02), random)
+
+
+@cocotb.test
 async def takes_the_next_tensor_soon(dut):
     random = rng()
     bench = await Decoder.started(dut)
