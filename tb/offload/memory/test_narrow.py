@@ -8,7 +8,7 @@ from actcodec.golden.offload.memory import formats
 from actcodec.rtl.offload.memory.formats import Format
 from actcodec.rtl.offload.memory.narrow import Narrow
 from tb.harness import PATTERNS, STALLS, Bench, pack, regress, rng, simulate, unpack
-from tb.offload.memory.passing import codes_pass, float32_passes
+from tb.offload.memory.passing import codes_pass, float32_passes, reset_empties
 
 MANTISSA = {"bfloat16": 7, "float16": 10}
 LATENCY = 1
@@ -41,7 +41,9 @@ def around(random, form):
     subnormal = (np.arange(2049) * 2.0**-25).astype(np.float32).view(np.uint32)
     points = np.concatenate([points, subnormal, subnormal | np.uint32(1 << 31)]).astype(np.int64)
     bits = np.unique((points[:, None] + [-1, 0, 1]) & 0xFFFF_FFFF).astype(np.uint32)
-    return random.permutation(bits).view(np.float32)
+    halfway = random.integers(113, 143, (64, 1)) << 23 | random.integers(most, size=(64, 1)) << 22 - MANTISSA[form]
+    beyond = (halfway | 1 << np.arange(22 - MANTISSA[form])).astype(np.uint32)  # by a single bit, in any lane
+    return random.permutation(np.append(bits, beyond)).view(np.float32)
 
 
 def random_values(random, count):
@@ -110,3 +112,8 @@ async def passes_codes(dut, plain):
 @cocotb.parametrize(plain=[0, 1])
 async def passes_float32(dut, plain):
     await float32_passes(dut, plain)
+
+
+@cocotb.test
+async def is_empty_after_a_reset(dut):
+    await reset_empties(dut)

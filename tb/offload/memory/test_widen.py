@@ -8,7 +8,7 @@ from actcodec.golden.offload.memory import formats
 from actcodec.rtl.offload.memory.formats import Format
 from actcodec.rtl.offload.memory.widen import Widen
 from tb.harness import PATTERNS, STALLS, Bench, pack, regress, rng, simulate, unpack
-from tb.offload.memory.passing import codes_pass, float32_passes
+from tb.offload.memory.passing import codes_pass, float32_passes, reset_empties
 
 EVERY = np.arange(1 << 16, dtype=np.uint32).astype(np.uint16)
 LATENCY = 1
@@ -81,3 +81,8 @@ async def passes_codes(dut, plain):
 @cocotb.parametrize(plain=[0, 1])
 async def passes_float32(dut, plain):
     await float32_passes(dut, plain)
+
+
+@cocotb.test
+async def is_empty_after_a_reset(dut):
+    await reset_empties(dut)
