@@ -48,6 +48,7 @@ CONTRACTS = {
         " busy <= ~rst & (start | busy & ~a_done); stands <= ~rst & ~start & (stands | a_done); end",
         stable={"counts": "busy", "decompress": "busy"}, broken=("busy & start",),
         meaningful={"bad": "(stands | a_done)", "tables": "(stands | a_done) & ~a_bad"}),
+    "places": Contract(broken=("next & ~a_some", "start & (a_o__valid | i__valid & a_i__ready)")),
     "tensor_plan": Contract(
         "reg busy = 0, done = 0; wire told = done & ~start | a_done; always @(posedge clk) begin"
         " busy <= ~rst & (start | busy & ~a_done); done <= ~rst & told; end",

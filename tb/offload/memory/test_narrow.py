@@ -42,8 +42,9 @@ def around(random, form):
     points = np.concatenate([points, subnormal, subnormal | np.uint32(1 << 31)]).astype(np.int64)
     bits = np.unique((points[:, None] + [-1, 0, 1]) & 0xFFFF_FFFF).astype(np.uint32)
     halfway = random.integers(113, 143, (64, 1)) << 23 | random.integers(most, size=(64, 1)) << 22 - MANTISSA[form]
-    beyond = (halfway | 1 << np.arange(22 - MANTISSA[form])).astype(np.uint32)  # by a single bit, in any lane
-    return random.permutation(np.append(bits, beyond)).view(np.float32)
+    beyond = halfway | 1 << np.arange(22 - MANTISSA[form])  # by a single bit, in any lane
+    special = np.repeat(0xFF << 23 | np.append(0, 1 << np.arange(23)), 64)  # infinities, and NaNs by a single bit
+    return random.permutation(np.concatenate([bits, beyond.ravel(), special]).astype(np.uint32)).view(np.float32)
 
 
 def random_values(random, count):
