@@ -320,8 +320,9 @@ async def converts_a_sector_every_cycle_and_all_that_there_is(dut):
             values = codes[np.argsort(random.random(codes.size))] if codes.size > 1 << 10 else in_every_lane(codes)
         else:
             guard = 22 - dpr.named(name).mantissa  # with one bit behind it, too, whichever that is
-            edges = np.append(np.arange(110, 147), [0, 254, 255])[:, None] << 23 | np.concatenate([1 << np.arange(23), (1 << 23) - (
-                1 << np.arange(24)), 1 << guard | 1 << np.arange(guard)])
+            exponents = np.append(np.arange(110, 147), [0, 254, 255])
+            edges = exponents[:, None] << 23 | np.concatenate([
+                1 << np.arange(23), (1 << 23) - (1 << np.arange(24)), 1 << guard | 1 << np.arange(guard)])
             values = in_every_lane(edges.reshape(-1).astype(np.uint32)).view(np.float32)
         run = await convert(bench, random, values, name)
         beats = -(-values.size // 8)

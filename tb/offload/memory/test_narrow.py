@@ -7,8 +7,9 @@ import pytest
 from actcodec.golden.offload.memory import formats
 from actcodec.rtl.offload.memory.formats import Format
 from actcodec.rtl.offload.memory.narrow import Narrow
+from tb.common.resets import reset_empties
 from tb.harness import PATTERNS, STALLS, Bench, pack, regress, rng, simulate, unpack
-from tb.offload.memory.passing import codes_pass, float32_passes, reset_empties
+from tb.offload.memory.passing import codes_pass, float32_passes
 
 MANTISSA = {"bfloat16": 7, "float16": 10}
 LATENCY = 1

@@ -7,8 +7,9 @@ import pytest
 from actcodec.golden.offload.memory import formats
 from actcodec.rtl.offload.memory.formats import Format
 from actcodec.rtl.offload.memory.widen import Widen
+from tb.common.resets import reset_empties
 from tb.harness import PATTERNS, STALLS, Bench, pack, regress, rng, simulate, unpack
-from tb.offload.memory.passing import codes_pass, float32_passes, reset_empties
+from tb.offload.memory.passing import codes_pass, float32_passes
 
 EVERY = np.arange(1 << 16, dtype=np.uint32).astype(np.uint16)
 LATENCY = 1

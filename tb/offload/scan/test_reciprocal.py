@@ -5,6 +5,7 @@ import numpy as np
 
 from actcodec.golden.offload import scan
 from actcodec.rtl.offload.scan.reciprocal import Reciprocal
+from tb.common.resets import reset_empties
 from tb.harness import PATTERNS, STALLS, Bench, rng, simulate
 
 LATENCY = 1
@@ -41,3 +42,8 @@ async def any_port_may_rest(dut, idle, stall):
     bench = await Bench.started(dut)
     for plain in (0, 1):
         await check(bench, random, random.integers(0, 1 << 32, 40).astype(np.uint32), plain, idle, stall)
+
+
+@cocotb.test
+async def is_empty_after_a_reset(dut):
+    await reset_empties(dut)
