@@ -9,7 +9,7 @@ from cocotb.triggers import FallingEdge
 from cocotbext.axi import AxiBus, AxiRam
 
 from actcodec.rtl.offload.memory.payload import Payload
-from tb.harness import PATTERNS, SEED, STALLS, Bench, chunks, rng, simulate
+from tb.harness import PATTERNS, SEED, STALLS, Bench, chunks, regress, rng, simulate
 from tb.memory import Flat, axi_ram, begin, ends, filled, reset, started
 
 SIZE = 4096  # of the memory, and all that an address of 12 bits reaches
@@ -17,8 +17,11 @@ PACKET, BURST = 128, 256
 LENGTHS = sorted({near + more for near in (0, 32, 128, 256, 384, 512) for more in (-1, 0, 1, 31)} - {-1, 0})
 
 
-def test_payload():
-    simulate(Flat(Payload()), __file__, without=SMALL)
+@pytest.mark.parametrize("outstanding", [384, *regress(32)])
+def test_payload(outstanding):
+    few = outstanding < 300  # which does not hide as many cycles
+    simulate(Flat(Payload(outstanding=outstanding)), __file__,
+             without=[*SMALL, *[a_beat_a_cycle_at_300_cycles_of_latency] * few])
 
 
 def test_payload_with_few_beats_outstanding_at_the_end_of_memory():
