@@ -1,6 +1,6 @@
 """A scan without the rest of the accelerator: its plan, and lanes that are readers and writers and no more."""
 
-from amaranth.hdl import Cat, Module, ResetInserter, Shape, Signal
+from amaranth.hdl import Cat, ClockDomain, ClockSignal, DomainRenamer, Module, ResetSignal, Shape, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -28,13 +28,17 @@ class Scanner(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.plan = plan = ResetInserter(self.clear)(ScanPlan(self.address_width, self.lanes))
+        # A reset that netlists in the place of units have, too.
+        m.domains.cleared = cleared = ClockDomain(local=True)
+        m.d.comb += [cleared.clk.eq(ClockSignal()), cleared.rst.eq(ResetSignal() | self.clear)]
+        inside = DomainRenamer("cleared")
+        m.submodules.plan = plan = inside(ScanPlan(self.address_width, self.lanes))
         begun, used = Signal(), Signal(self.lanes)
         m.d.comb += [plan.shape[name].eq(getattr(self, f"shape_{name}")) for name in plan.shape.shape().members]
         m.d.comb += [plan.start.eq(self.start), self.planned.eq(plan.done), self.error.eq(plan.error)]
         zeros, nans, busy, faults = [], [], [], []
         for k in range(self.lanes):
-            m.submodules[f"scan_{k}"] = scan = ResetInserter(self.clear)(Scan(self.address_width))
+            m.submodules[f"scan_{k}"] = scan = inside(Scan(self.address_width))
             memory = self.address_width, self.outstanding, self.memory
             m.submodules[f"reader_{k}"] = reader = Reader(*memory, counts=True)
             m.submodules[f"writer_{k}"] = writer = Writer(*memory)

@@ -20,7 +20,7 @@ TABLES = 3 * SIZE // 4
 OVERHEAD = 67  # cycles of a scan beside its sectors, with a memory that answers after 20
 
 
-@pytest.mark.parametrize("lanes", [2, *regress(1, 3)])
+@pytest.mark.parametrize("lanes", [2, *regress(1, 3, 4)])
 def test_scan(lanes):
     simulate(Scanner(lanes), __file__, lanes=lanes)
 
