@@ -11,6 +11,7 @@ same in both (scorr), looks for inputs that show a difference (bmc3), and for an
 import hashlib
 import re
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from actcodec.synth.flow import yosys
@@ -129,14 +130,14 @@ def prove(name, folder, number, limit=LIMIT):
     commands = [
         "read_rtlil mutated.il", f"read_verilog -sv {stem}.v", "hierarchy -check -top miter",
         # What nobody cares about is zero in both of them, as in the simulator. Bits are split, as Yosys refuses
-        # a wire of which one bit is a constant and has lost its initial value.
-        "proc", "flatten", "splitnets", "setundef -zero", "opt", "setundef -zero -init", "memory_map", "opt", "techmap",
-        "opt -fast", "setundef -zero", "dfflegalize -cell $_DFF_P_ 0", "aigmap", "opt_clean",
+        # a wire of which one bit is a constant and has lost its initial value; and such a bit goes first.
+        "proc", "flatten", "splitnets", "setundef -zero", "opt_clean", "opt", "setundef -zero -init", "memory_map", "opt",
+        "techmap", "opt -fast", "setundef -zero", "dfflegalize -cell $_DFF_P_ 0", "aigmap", "opt_clean",
         f"write_aiger -zinit {stem}.aig",
     ]
-    # Of signal correspondence, the older command takes minutes where this one takes a second.
-    merge = f"&read {stem}.aig; &scorr; &put; write {stem}-less.aig; print_stats"
-    digest = hashlib.sha256(repr((verilog, commands, merge, limit)).encode()).hexdigest()[:8]
+    # The first takes a second where the second alone would take minutes; but that one merges more.
+    merges = f"&read {stem}.aig; &scorr; &put", f"read {stem}-less.aig; scorr"
+    digest = hashlib.sha256(repr((verilog, commands, merges, limit)).encode()).hexdigest()[:8]
     record = folder / f"proof-{number}-{digest}"
     if record.exists():
         return record.read_text()
@@ -151,11 +152,17 @@ def prove(name, folder, number, limit=LIMIT):
             raise SynthesisError(f"{name}: ABC fails (log: {folder / stem}.abc)")
         return done.stdout
 
-    try:
-        registers = re.search(r"lat = *(\d+)", abc(merge))[1]
-        engines = "iprove" if registers == "0" else f"bmc3 -T {limit}; pdr -T {limit}"
+    def merged(script):
+        """Merges registers; how many are left."""
+        return int(re.search(r"lat = *(\d+)", abc(f"{script}; write {stem}-less.aig; print_stats"))[1])
+
+    try:  # merging and iprove know no limit of their own
+        registers = merged(merges[0])
+        with suppress(subprocess.TimeoutExpired):
+            registers = registers and merged(merges[1])
+        engines = f"bmc3 -T {limit}; pdr -T {limit}" if registers else "iprove"
         result = abc(f"read {stem}-less.aig; {engines}")
-    except subprocess.TimeoutExpired:  # merging and iprove know no limit of their own
+    except subprocess.TimeoutExpired:
         result = ""
     frame = re.search(r"was asserted in frame (\d+)", result)
     proved = re.search(r"^(UNSATISFIABLE|Property proved)", result, re.MULTILINE)
