@@ -131,8 +131,8 @@ def prove(name, folder, number, limit=LIMIT):
         "read_rtlil mutated.il", f"read_verilog -sv {stem}.v", "hierarchy -check -top miter",
         # What nobody cares about is zero in both of them, as in the simulator. Bits are split, as Yosys refuses
         # a wire of which one bit is a constant and has lost its initial value; and such a bit goes first.
-        "proc", "flatten", "splitnets", "setundef -zero", "opt_clean", "opt", "setundef -zero -init", "memory_map", "opt",
-        "techmap", "opt -fast", "setundef -zero", "dfflegalize -cell $_DFF_P_ 0", "aigmap", "opt_clean",
+        "proc", "flatten", "splitnets", "setundef -zero", "opt_clean", "opt", "setundef -zero -init", "memory_map",
+        "opt", "techmap", "opt -fast", "setundef -zero", "dfflegalize -cell $_DFF_P_ 0", "aigmap", "opt_clean",
         f"write_aiger -zinit {stem}.aig",
     ]
     # The first takes a second where the second alone would take minutes; but that one merges more.
