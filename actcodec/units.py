@@ -52,7 +52,7 @@ OFFLOAD = (
     Unit("scan", "offload.scan.scan:Scan", "a lane's share of a scan: two walks, statistics, scale, table",
          ADDRESS),
     Unit("scan_plan", "offload.scan.plan:ScanPlan", "a tensor's description to distances between its channels",
-         {**ADDRESS, "lanes": 4}, bench="offload/scan/scan"),
+         {**ADDRESS, "lanes": 4}),
     Unit("payload", "offload.memory.payload:Payload", "a frame's packets to memory and back, over AXI",
          {**ADDRESS, "outstanding": 384}),
     Unit("queue", "offload.queue.queue:Queue", "fetches descriptors from a ring in memory, writes reports",

@@ -79,7 +79,7 @@ DIFFERENT = {
     # As a lane has it: a row cutter in front sees most bad streams before it does.
     "feed": {"packed": False, "modes": ("raw", "sfpr", "sfpr-zvc", "jpeg-act", "brc", "zvc")},
 }
-REGRESS = ("feed", "payload", "scan", "scan_plan")  # whose parameters only make regress has
+REGRESS = ("feed", "payload", "scan")  # whose parameters only make regress has
 # Parts without a bench of their own, and the unit in which they are: its bench is theirs.
 INSIDE = {"offload/wire/dispenser": "splitter", "offload/wire/streams/turns": "stream_splitter",
           "offload/memory/neighbours": "address_generator", **dict.fromkeys(
@@ -90,7 +90,6 @@ OWN = {unit: tuple(f"rtl/{file}.py" for file in files) for unit, files in {
     "splitter": ["offload/wire/splitter"], "cdu": ["jpegact/cdu", "jpegact/path"], "comet": ["comet/comet"],
     "maxpool_backward": ["gist/maxpool_backward", "gist/pooling"], "plan_ahead": ["offload/queue/plan_ahead"]}.items()}
 WITHOUT = ("lane", "accelerator")  # a bench that ends in time: theirs is that of whole accelerators
-SCAN = {"scan": ("scan", "walk", "table"), "scan_plan": ("plan",)}  # files of what one bench has together
 
 
 SUBJECTS = {
@@ -112,10 +111,10 @@ SUBJECTS = {
             "modes": lane_modes("raw", "sfpr-zvc", "jpeg-act", "brc", "division")}),
         *(Subject(unit.name, unit.component, unit.resolved(**(unit.synth or {}), **DIFFERENT.get(unit.name, {})),
                   OWN.get(unit.name, ()))
-          for unit in UNITS.values() if unit.name not in (*WITHOUT, *SCAN)),
-        *(Subject(name, "tb.offload.scan.scanner:Scanner", {"lanes": 1},
-                  tuple(f"rtl/offload/scan/{file}.py" for file in files), "tb/offload/scan/test_scan.py")
-          for name, files in SCAN.items()),
+          for unit in UNITS.values() if unit.name not in (*WITHOUT, "scan")),
+        Subject("scan", "tb.offload.scan.scanner:Scanner", {"lanes": 1, "outstanding": 16},
+                tuple(f"rtl/offload/scan/{file}.py" for file in ("scan", "walk", "table")),
+                "tb/offload/scan/test_scan.py"),
         Subject("stream_mux", "tb.common.test_stream_mux:Partners", {}, ("rtl/common/stream_mux.py",)),
         *(Subject(Path(file).name, UNITS[unit].component,
                   UNITS[unit].resolved(**(UNITS[unit].synth or {}), **DIFFERENT.get(Path(file).name, {})),
