@@ -107,6 +107,20 @@ async def outputs_hold_while_the_next_tensor_is_planned(dut):
 
 
 @cocotb.test
+async def lanes_begin_in_rows_that_are_far_away(dut):
+    """A tile wide, so that each lane begins some rows below the one before; rows at distances with any bit."""
+    random, bench = rng(), Planner(dut)
+    await bench.start()
+    for bit in range(5, min(32, parameters()["width"] - 7)):
+        stride = 1 << bit | int(random.integers(1 << bit)) & -4
+        one = View(100, 8, 3, 5, True), 1, 0, stride
+        await bench.take(await bench.plan(*one, None), *one)
+        while len(bench.origins) < parameters()["cdus"]:
+            await bench.cycle()
+        assert bench.origins == bench.expected, f"stride {stride}"
+
+
+@cocotb.test
 async def plans_again_after_a_reset(dut):
     random, bench = rng(), Planner(dut)
     await bench.start()
