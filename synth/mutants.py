@@ -113,8 +113,10 @@ SUBJECTS = {
                   OWN.get(unit.name, ()))
           for unit in UNITS.values() if unit.name not in (*WITHOUT, "scan")),
         Subject("scan", "tb.offload.scan.scanner:Scanner", {"lanes": 1, "outstanding": 16},
-                tuple(f"rtl/offload/scan/{file}.py" for file in ("scan", "walk", "table")),
-                "tb/offload/scan/test_scan.py"),
+                ("rtl/offload/scan/scan.py",), "tb/offload/scan/test_scan.py"),
+        *(Subject(name, f"actcodec.rtl.offload.scan.{name}:{part}", {"address_width": 40},
+                  bench=f"tb/offload/scan/test_{name}.py")
+          for name, part in (("walk", "ChannelWalk"), ("table", "Table"))),
         Subject("stream_mux", "tb.common.test_stream_mux:Partners", {}, ("rtl/common/stream_mux.py",)),
         *(Subject(Path(file).name, UNITS[unit].component,
                   UNITS[unit].resolved(**(UNITS[unit].synth or {}), **DIFFERENT.get(Path(file).name, {})),

@@ -1,0 +1,32 @@
+"""Places that a walk gives by itself, compared with golden's, as the benches of the scan's parts do it."""
+
+from actcodec.rtl.common.vectors import place_layout
+from tb.harness import SEED, Bench, after, parameters
+from tb.offload.memory.addresses import fields
+
+__all__ = ["Walker", "as_word"]
+
+
+def as_word(layout, values):
+    """The bits of a port with such a layout."""
+    return sum(values[name] << field.offset for name, field in layout)
+
+
+class Walker(Bench):
+    """Starts a walk, and compares what it gives."""
+
+    async def walks(self, random, expected, what, whole, stall="never"):
+        """From a start on: ``expected`` are words of places, as (address, values, slot, last). Of one that is not
+        ``whole`` they are the first; it is ended by a reset. Returns how many cycles after
+        the start they come."""
+        await self.pulse("start")
+        run = await self.run({}, {"o": len(expected)}, random, stall=stall)
+        layout = place_layout(parameters()["width"])
+        got = [tuple(fields(layout, word)[name] for name in ("address", "words", "slot", "last")) for word in run["o"]]
+        self.equal(got, expected, f"SEED={SEED}: {what}")
+        if whole:
+            more = await self.run({}, {"o": None}, random, until=after(8))
+            assert not more["o"], f"SEED={SEED}: {what}: goes on after its last place"
+        else:
+            await self.reset()
+        return [cycle + 2 for cycle in run.cycles["o"]]  # the first one that `run` counts is the second after the start
