@@ -79,7 +79,7 @@ DIFFERENT = {
     # As a lane has it: a row cutter in front sees most bad streams before it does.
     "feed": {"packed": False, "modes": ("raw", "sfpr", "sfpr-zvc", "jpeg-act", "brc", "zvc")},
 }
-REGRESS = ("feed", "payload", "scan")  # whose parameters only make regress has
+REGRESS = ("feed", "payload")  # whose parameters only make regress has
 # Parts without a bench of their own, and the unit in which they are: its bench is theirs.
 INSIDE = {"offload/wire/dispenser": "splitter", "offload/wire/streams/turns": "stream_splitter",
           "offload/memory/neighbours": "address_generator", **dict.fromkeys(
@@ -89,7 +89,8 @@ OWN = {unit: tuple(f"rtl/{file}.py" for file in files) for unit, files in {
     "reader": ["offload/memory/reader"], "writer": ["offload/memory/writer"], "collector": ["offload/wire/collector"],
     "splitter": ["offload/wire/splitter"], "cdu": ["jpegact/cdu", "jpegact/path"], "comet": ["comet/comet"],
     "maxpool_backward": ["gist/maxpool_backward", "gist/pooling"], "plan_ahead": ["offload/queue/plan_ahead"]}.items()}
-WITHOUT = ("lane", "accelerator")  # a bench that ends in time: theirs is that of whole accelerators
+# Nothing but other units; or a bench that does not end in time, as it is that of whole accelerators.
+WITHOUT = ("scan", "lane", "accelerator")
 
 
 SUBJECTS = {
@@ -111,9 +112,7 @@ SUBJECTS = {
             "modes": lane_modes("raw", "sfpr-zvc", "jpeg-act", "brc", "division")}),
         *(Subject(unit.name, unit.component, unit.resolved(**(unit.synth or {}), **DIFFERENT.get(unit.name, {})),
                   OWN.get(unit.name, ()))
-          for unit in UNITS.values() if unit.name not in (*WITHOUT, "scan")),
-        Subject("scan", "tb.offload.scan.scanner:Scanner", {"lanes": 1, "outstanding": 16},
-                ("rtl/offload/scan/scan.py",), "tb/offload/scan/test_scan.py"),
+          for unit in UNITS.values() if unit.name not in WITHOUT),
         *(Subject(name, f"actcodec.rtl.offload.scan.{name}:{part}", {"address_width": 40},
                   bench=f"tb/offload/scan/test_{name}.py")
           for name, part in (("walk", "ChannelWalk"), ("table", "Table"))),

@@ -8,12 +8,13 @@ import pytest
 from cocotb.triggers import FallingEdge
 from cocotbext.axi import AxiBus, AxiRam
 
-from actcodec.rtl.offload.memory.payload import Payload
+from actcodec.rtl.offload.memory.payload import DIGIT, Payload
 from tb.harness import PATTERNS, SEED, STALLS, Bench, chunks, regress, rng, simulate
 from tb.memory import Flat, axi_ram, begin, ends, filled, reset, started
 
 SIZE = 4096  # of the memory, and all that an address of 12 bits reaches
 PACKET, BURST = 128, 256
+CARRY = DIGIT + 5  # bits of an address below its upper digit
 LENGTHS = sorted({near + more for near in (0, 32, 128, 256, 384, 512) for more in (-1, 0, 1, 31)} - {-1, 0})
 
 
@@ -52,10 +53,20 @@ def check_bursts(bursts, base, size):
     assert len(bursts) == burst_count(base, size), f"SEED={SEED} base {base:#x} size {size}: {bursts}"
 
 
+async def ready(dut, random, **options):
+    """A bench and its memory: anywhere, or where an address carries into its upper digit; at 0 if there is no other."""
+    width = len(dut.base)
+    if 1 << width == SIZE:
+        return await started(dut, SIZE, random, **options)
+    base = (int(random.integers(1, 1 << width - CARRY)) << CARRY) - SIZE // 2 if random.integers(2) else (
+        int(random.integers((1 << width) // SIZE)) * SIZE)
+    return await started(dut, SIZE, random, base=base, **options)
+
+
 async def write(bench, memory, random, base, content, size, idle="never"):
     """Writes a frame into a space; memory afterwards, byte by byte, and what the unit says."""
     dut = bench.dut
-    dut.decompress.value, dut.base.value, dut.size.value = 0, base, size
+    dut.decompress.value, dut.base.value, dut.size.value = 0, memory.base + base, size
     expected = memory.words.view(np.uint8).copy()
     fits = min(len(content), size, SIZE - base)
     expected[base : base + fits] = np.frombuffer(content[:fits], np.uint8)
@@ -76,7 +87,7 @@ async def write(bench, memory, random, base, content, size, idle="never"):
 async def read(bench, memory, random, base, size, stall="never"):
     """Reads a frame; its packets are memory's bytes, and zeros behind the last one."""
     dut = bench.dut
-    dut.decompress.value, dut.base.value, dut.size.value = 1, base, size
+    dut.decompress.value, dut.base.value, dut.size.value = 1, memory.base + base, size
     expected = packets(memory.words.view(np.uint8)[base : base + size].tobytes())
     before = len(memory.reads)
     await begin(dut)
@@ -99,7 +110,7 @@ def place(random, most=1200):
 async def writes_frames(dut, idle, pause, order):
     random = rng()
     slow = {channel: str(random.choice([pause, "never"])) for channel in ("aw", "w", "b")}
-    bench, memory = await started(dut, SIZE, random, latency=int(random.integers(0, 40)), pause=slow, order=order)
+    bench, memory = await ready(dut, random, latency=int(random.integers(0, 40)), pause=slow, order=order)
     for _ in range(4):
         base, length = place(random)
         size = length + int(random.choice([0, 1, 100, -1, -33, -int(random.integers(0, length))]))
@@ -111,7 +122,7 @@ async def writes_frames(dut, idle, pause, order):
 async def reads_frames(dut, stall, pause):
     random = rng()
     slow = {channel: str(random.choice([pause, "never"])) for channel in ("ar", "r")}
-    bench, memory = await started(dut, SIZE, random, latency=int(random.integers(0, 40)), pause=slow)
+    bench, memory = await ready(dut, random, latency=int(random.integers(0, 40)), pause=slow)
     for _ in range(6):
         await read(bench, memory, random, *place(random), stall)
 
@@ -119,7 +130,7 @@ async def reads_frames(dut, stall, pause):
 @cocotb.test
 async def every_length_from_every_place_in_a_burst(dut):
     random = rng()
-    bench, memory = await started(dut, SIZE, random)
+    bench, memory = await ready(dut, random)
     for length in [*range(PACKET + 2), *LENGTHS]:
         base = 1024 + 32 * int(random.integers(0, 8))
         await read(bench, memory, random, base, length)
@@ -135,7 +146,7 @@ async def every_length_from_every_place_in_a_burst(dut):
 async def a_space_that_ends_at_any_byte(dut):
     """For each of two packets: none is written behind the end, and all of the frame is taken."""
     random = rng()
-    bench, memory = await started(dut, SIZE, random)
+    bench, memory = await ready(dut, random)
     content = random.bytes(2 * PACKET + 40)
     for size in range(len(content) + 2):
         await write(bench, memory, random, 96, content, size)
@@ -145,7 +156,7 @@ async def a_space_that_ends_at_any_byte(dut):
 @cocotb.test
 async def a_beat_a_cycle_at_300_cycles_of_latency(dut):
     random = rng()
-    bench, memory = await started(dut, SIZE, random, latency=300)
+    bench, memory = await ready(dut, random, latency=300)
     run = await write(bench, memory, random, 0, random.bytes(SIZE), SIZE)
     assert (np.diff(run.cycles["i"]) == 4).all(), "a packet in four cycles"
     assert (np.diff(memory.data) == 1).all(), "a beat in each cycle"
@@ -156,7 +167,7 @@ async def a_beat_a_cycle_at_300_cycles_of_latency(dut):
 @cocotb.test
 async def begins_at_once(dut):
     random = rng()
-    bench, memory = await started(dut, SIZE, random, latency=1)
+    bench, memory = await ready(dut, random, latency=1)
     start = memory.cycle + 1  # of the pulse
     await write(bench, memory, random, 0, random.bytes(BURST), SIZE)
     assert [burst[2] - start for burst in memory.writes] == [9]  # the cycle after its eighth beat was stored
@@ -170,12 +181,12 @@ async def begins_at_once(dut):
 @cocotb.test
 async def flags_each_error_response(dut):
     random = rng()
-    bench, memory = await started(dut, SIZE, random, pause="seldom")
+    bench, memory = await ready(dut, random, pause="seldom")
     content = random.bytes(600)
     for index in [*range(3, 3 + 19), None]:
         memory.errors = {index}
         for decompress in (0, 1):
-            dut.decompress.value, dut.base.value, dut.size.value = decompress, 96, len(content)
+            dut.decompress.value, dut.base.value, dut.size.value = decompress, memory.base + 96, len(content)
             await begin(dut)
             if decompress:
                 await bench.run({}, {"o": 5}, random)
@@ -189,14 +200,14 @@ async def flags_each_error_response(dut):
 @cocotb.parametrize(order=["any", "address", "data"])
 async def gives_up_at_any_moment(dut, order):
     random = rng()
-    bench, memory = await started(dut, SIZE, random, pause={"aw": "half", "w": "half", "ar": "half"}, order=order)
+    bench, memory = await ready(dut, random, pause={"aw": "half", "w": "half", "ar": "half"}, order=order)
     seen = set()
     for turn in range(80):
         memory.latency = int(random.integers(0, 60))
         base, length = place(random)
         size, decompress = length + int(random.integers(-20, 20)), turn % 2
         size = max(size, 0)
-        dut.decompress.value, dut.base.value, dut.size.value = decompress, base, size
+        dut.decompress.value, dut.base.value, dut.size.value = decompress, memory.base + base, size
         before, content = memory.words.view(np.uint8).copy(), random.bytes(length)
         moment = memory.cycle + int(random.integers(0, 100))
         await begin(dut)
@@ -230,7 +241,7 @@ async def starts_afresh_after_reset(dut):
         task = cocotb.start_soon(memory.run())
         await write(bench, memory, random, 64, random.bytes(500), 500)
         await read(bench, memory, random, 64, 500)
-        dut.decompress.value, dut.base.value, dut.size.value = cycles & 1, 32, 900
+        dut.decompress.value, dut.base.value, dut.size.value = cycles & 1, memory.base + 32, 900
         await begin(dut)
         await bench.run({} if cycles & 1 else {"i": packets(random.bytes(900))}, {"o": None} if cycles & 1 else {},
                         random, until=lambda end=memory.cycle + cycles, memory=memory: memory.cycle >= end)
@@ -270,13 +281,13 @@ class Ram(AxiRam):
 @cocotb.test
 async def the_space_ends_with_memory(dut):
     random = rng()
-    bench, memory = await started(dut, SIZE, random, latency=5)
+    bench, memory = await ready(dut, random, latency=5)
     for base in range(SIZE - 512, SIZE, 32):
         for more in (0, 1, 300):
             length = SIZE - base + more
             await write(bench, memory, random, base, random.bytes(length), min(length, SIZE - 1))
             before = len(memory.reads)
-            dut.decompress.value, dut.base.value, dut.size.value = 1, base, min(length, SIZE - 1)
+            dut.decompress.value, dut.base.value, dut.size.value = 1, memory.base + base, min(length, SIZE - 1)
             await begin(dut)
             run = await bench.run({}, {"o": -(-(SIZE - base) // PACKET)}, random)
             await ends(dut)
@@ -287,7 +298,7 @@ async def the_space_ends_with_memory(dut):
 @cocotb.test
 async def reads_no_more_than_may_be_outstanding(dut):
     random = rng()
-    bench, memory = await started(dut, SIZE, random, latency=60)
+    bench, memory = await ready(dut, random, latency=60)
     for base in (0, 32, 224):
         await read(bench, memory, random, base, 2000)
     assert memory.most == 8

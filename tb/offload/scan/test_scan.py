@@ -25,11 +25,6 @@ def test_scan(lanes):
     simulate(Scanner(lanes), __file__, lanes=lanes)
 
 
-@pytest.mark.regress
-def test_scan_with_few_beats_outstanding():
-    simulate(Scanner(1, outstanding=16), __file__, without=[one_sector_per_cycle], lanes=1)
-
-
 @pytest.mark.parametrize("unit", [Scan, ScanPlan, ChannelWalk, Table])
 @pytest.mark.parametrize("width", [31, 65, 40.5])
 def test_a_wrong_address_width_is_refused(unit, width):
