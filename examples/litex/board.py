@@ -24,5 +24,6 @@ class Board(System):
         self.comb += self.crg.stop.eq(self.ddrphy.init.stop), self.crg.reset.eq(self.ddrphy.init.reset)
         self.add_sdram("sdram", phy=self.ddrphy, module=MT41K256M16(CLOCK, "1:2"), with_soc_interconnect=False)
         memory = AXIInterface(data_width=256, address_width=32)
-        self.submodules += LiteDRAMAXI2Native(memory, self.sdram.crossbar.get_port(data_width=256), MEMORY)
+        self.submodules += LiteDRAMAXI2Native(memory, self.sdram.crossbar.get_port(data_width=256),
+                                              base_address=MEMORY)
         self.add_accelerator(source, memory, SIZE)

@@ -131,6 +131,8 @@ def test_the_board_s_memory_is_ddr3_and_its_firmware_trains_it(board):
     one.init_rom("rom", words, auto_size=False)
     verilog = build.hardware(one, folder)
     assert "actcodec actcodec" in verilog and "ECLKSYNCB" in verilog and "DQSBUFM" in verilog
+    sizes = [int(last) + 1 for last in re.findall(r"^reg .*\[0:(\d+)\];", verilog, re.MULTILINE)]
+    assert 4 * max(sizes) == one.bus.regions["rom"].size, "no memory inside is larger than the ROM"
 
 
 @pytest.mark.regress

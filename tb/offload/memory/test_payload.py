@@ -68,7 +68,7 @@ async def write(bench, memory, random, base, content, size, idle="never"):
     dut = bench.dut
     dut.decompress.value, dut.base.value, dut.size.value = 0, memory.base + base, size
     expected = memory.words.view(np.uint8).copy()
-    fits = min(len(content), size, SIZE - base)
+    fits = min(len(content), size, memory.words.nbytes - base)
     expected[base : base + fits] = np.frombuffer(content[:fits], np.uint8)
     before = len(memory.writes)
     await begin(dut)
@@ -140,6 +140,17 @@ async def every_length_from_every_place_in_a_burst(dut):
         for length in LENGTHS[::3]:
             await write(bench, memory, random, base, random.bytes(length), length)
             await read(bench, memory, random, base, length)
+
+
+@cocotb.test
+async def frames_whose_beats_have_any_bit(dut):
+    random = rng()
+    bench, memory = await started(dut, 1 << 16, random, base=int(random.integers(1 << 16)) << 24)
+    for bit in range(11):
+        for more in (0, 1, 32, 33):
+            length = (32 << bit) + more
+            await write(bench, memory, random, 0, random.bytes(length), length)
+            await read(bench, memory, random, 0, length)
 
 
 @cocotb.test
