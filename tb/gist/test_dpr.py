@@ -319,7 +319,7 @@ async def converts_a_sector_every_cycle_and_all_that_there_is(dut):
             codes = np.arange(1 << dpr.named(name).width)
             values = codes[np.argsort(random.random(codes.size))] if codes.size > 1 << 10 else in_every_lane(codes)
         else:
-            guard = 22 - dpr.named(name).mantissa  # with one bit behind it, too, whichever that is
+            guard = 22 - dpr.named(name).mantissa  # it is set together with each of the bits below it, too
             exponents = np.append(np.arange(110, 147), [0, 254, 255])
             edges = exponents[:, None] << 23 | np.concatenate([
                 1 << np.arange(23), (1 << 23) - (1 << np.arange(24)), 1 << guard | 1 << np.arange(guard)])

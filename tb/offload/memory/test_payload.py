@@ -11,6 +11,7 @@ from cocotbext.axi import AxiBus, AxiRam
 from actcodec.rtl.offload.memory.payload import DIGIT, Payload
 from tb.harness import PATTERNS, SEED, STALLS, Bench, chunks, regress, rng, simulate
 from tb.memory import Flat, axi_ram, begin, ends, filled, reset, started
+from tb.offload.memory import bases
 
 SIZE = 4096  # of the memory, and all that an address of 12 bits reaches
 PACKET, BURST = 128, 256
@@ -53,14 +54,11 @@ def check_bursts(bursts, base, size):
     assert len(bursts) == burst_count(base, size), f"SEED={SEED} base {base:#x} size {size}: {bursts}"
 
 
-async def ready(dut, random, **options):
+async def ready(dut, random, size=SIZE, **options):
     """A bench and its memory: anywhere, or where an address carries into its upper digit; at 0 if there is no other."""
     width = len(dut.base)
-    if 1 << width == SIZE:
-        return await started(dut, SIZE, random, **options)
-    base = (int(random.integers(1, 1 << width - CARRY)) << CARRY) - SIZE // 2 if random.integers(2) else (
-        int(random.integers((1 << width) // SIZE)) * SIZE)
-    return await started(dut, SIZE, random, base=base, **options)
+    where = "zero" if 1 << width == size else random.choice(["any", "carry"])
+    return await started(dut, size, random, base=bases.drawn(random, where, width, size, CARRY), **options)
 
 
 async def write(bench, memory, random, base, content, size, idle="never"):
@@ -145,7 +143,7 @@ async def every_length_from_every_place_in_a_burst(dut):
 @cocotb.test
 async def frames_whose_beats_have_any_bit(dut):
     random = rng()
-    bench, memory = await started(dut, 1 << 16, random, base=int(random.integers(1 << 16)) << 24)
+    bench, memory = await ready(dut, random, 1 << 16)
     for bit in range(11):
         for more in (0, 1, 32, 33):
             length = (32 << bit) + more

@@ -11,6 +11,7 @@ from cocotb.triggers import FallingEdge, RisingEdge
 from actcodec.rtl.offload.queue.queue import REST, Queue
 from tb.harness import PATTERNS, SEED, parameters, regress, rng, simulate
 from tb.memory import Flat, started
+from tb.offload.memory import bases
 
 SIZE = 1 << 14  # of the memory
 BYTES, LINE, AT = 512, 32, 448  # of a descriptor, and where its report is
@@ -183,13 +184,10 @@ class Accelerator:
         self.work = int(self.random.choice([0, 1, 30, 200]))
 
 
-async def ready(dut, random, base=None, **options):
-    """A queue, its memory, and what is around it. The memory is anywhere unless ``base`` says where: at 0, or where the
-    carry of an address goes into its upper digit."""
-    width = len(dut.ring)
-    bases = {"any": int(random.integers((1 << width) // SIZE)) * SIZE, "zero": 0,
-             "carry": (int(random.integers(1, 1 << width - DIGIT)) << DIGIT) - SIZE // 2}
-    base = bases[base or random.choice(["any", "carry"])]
+async def ready(dut, random, where=None, **options):
+    """A queue, its memory, and what is around it. ``where`` is one of :data:`~tb.offload.memory.bases.WHERE`, by
+    default anywhere, or where an address carries into its upper digit."""
+    base = bases.drawn(random, where or random.choice(["any", "carry"]), len(dut.ring), SIZE, DIGIT)
     bench, memory = await started(dut, SIZE, random, base=base, **options)
     most = min(parameters()["size"], 16)
     size = int(random.choice([most, max(most // 2, 1)]))
@@ -202,8 +200,8 @@ async def runs_rings(dut, pause, order):
     # Other rings and errors for each.
     random = rng().spawn(len(PATTERNS) * len(ORDERS))[list(PATTERNS).index(pause) * len(ORDERS) + ORDERS.index(order)]
     slow = {channel: str(random.choice([pause, "never"])) for channel in ("ar", "r", "aw", "w", "b")}
-    base = {"any": "any", "address": "carry", "data": "zero"}[order]
-    _, it = await ready(dut, random, base, latency=int(random.integers(0, 40)), pause=slow, order=order)
+    where = bases.WHERE[ORDERS.index(order)]
+    _, it = await ready(dut, random, where, latency=int(random.integers(0, 40)), pause=slow, order=order)
     number = 0
     for _ in range(4):
         it.choose()

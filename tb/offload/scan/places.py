@@ -4,21 +4,15 @@ from actcodec.rtl.common.vectors import place_layout
 from tb.harness import SEED, Bench, after, parameters
 from tb.offload.memory.addresses import fields
 
-__all__ = ["Walker", "as_word"]
-
-
-def as_word(layout, values):
-    """The bits of a port with such a layout."""
-    return sum(values[name] << field.offset for name, field in layout)
+__all__ = ["Walker"]
 
 
 class Walker(Bench):
     """Starts a walk, and compares what it gives."""
 
     async def walks(self, random, expected, what, whole, stall="never"):
-        """From a start on: ``expected`` are words of places, as (address, values, slot, last). Of one that is not
-        ``whole`` they are the first; it is ended by a reset. Returns how many cycles after
-        the start they come."""
+        """From a start on: ``expected`` are places as (address, values, slot, last). Of a walk that is not ``whole``
+        they are the first ones; it is ended by a reset. Returns in which cycles after the start they come."""
         await self.pulse("start")
         run = await self.run({}, {"o": len(expected)}, random, stall=stall)
         layout = place_layout(parameters()["width"])

@@ -82,8 +82,7 @@ def drawn(random):
 
 def as_word(shape):
     """The bits of the port ``shape``."""
-    layout = shape_layout(parameters()["width"], parameters()["halves"])
-    return sum(shape[name] << field.offset for name, field in layout)
+    return shape_layout(parameters()["width"], parameters()["halves"]).const(shape).as_bits()
 
 
 async def plan(dut, shape):

@@ -8,7 +8,7 @@ import pytest
 from actcodec.rtl.offload.memory.geometry import ROW_BITS, SIZE, TILES
 from actcodec.rtl.offload.scan.walk import ChannelWalk, route_layout, start_layout
 from tb.harness import STALLS, parameters, regress, rng, simulate, synthesised
-from tb.offload.scan.places import Walker, as_word
+from tb.offload.scan.places import Walker
 
 LATENCY = 3
 COUNTS = {"tiles": TILES, "height": SIZE, "images": ROW_BITS, "channels": SIZE}  # their bits
@@ -53,8 +53,8 @@ def drawn(random, **counts):
 async def check(walker, random, route, origin, most=1000, stall="never"):
     """The whole walk, or its first places if it has more than ``most``; the cycles in which they come."""
     width, halves = parameters()["width"], parameters()["halves"]
-    walker.dut.route.value = as_word(route_layout(width, halves), route)
-    walker.dut.origin.value = as_word(start_layout(width), origin)
+    walker.dut.route.value = route_layout(width, halves).const(route).as_bits()
+    walker.dut.origin.value = start_layout(width).const(origin).as_bits()
     expected = list(islice(places(route, origin), most + 1))
     return await walker.walks(random, expected[:most], f"{route}, {origin}", len(expected) <= most, stall)
 
