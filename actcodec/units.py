@@ -23,6 +23,7 @@ QUEUE = {"queue": 0}
 HALVES = {"formats": ("bfloat16", "float16")}
 CODERS = {"coders": 4}
 CODED = {coder: {"modes": modes} for coder, modes in JPEG_ACT_CODED.items()}
+STANDALONE = {"payload": "memory", "scan": True, "queue": 256}
 LANES = (1, 4)  # of the accelerators that `write` adds to the units
 
 COMMON = (
@@ -76,9 +77,9 @@ OFFLOAD = (
          {"cdus": 4, "modes": JPEG_ACT, **MEMORY, **FORMATS, "payload": "stream", **SCAN, **QUEUE, **CODERS},
          codec="jpegact.cdu:Cdu",
          variants={"1 CDU": {"cdus": 1}, "1 CDU, all modes": {"cdus": 1, "modes": ("all",)},
-                   "independent memory": {"memory": "independent"}},
-         by_name=("1 CDU, all modes", "independent memory"),
-         presets={"offload": {}, "standalone": {"payload": "memory", "scan": True, "queue": 256}}),
+                   "1 CDU, standalone": {"cdus": 1, **STANDALONE}, "independent memory": {"memory": "independent"}},
+         by_name=("1 CDU, all modes", "1 CDU, standalone", "independent memory"),
+         presets={"offload": {}, "standalone": STANDALONE}),
 )
 
 UNITS: dict[str, Unit] = {}

@@ -72,9 +72,10 @@ def orders(names):
 
 def _lane(parameters):
     """What of an accelerator's parameters makes its lanes other hardware, and the label of such a lane."""
-    differs = {key: value for key, value in parameters.items() if key in ("memory", "modes")}
-    return differs, "lane" + "".join(f" ({' '.join(value) if key == 'modes' else value} {key})"
-                                     for key, value in differs.items())
+    differs = {key: value for key, value in parameters.items() if key in UNITS["lane"].parameters}
+    said = {key: key if value is True else f"{value if isinstance(value, str) else ' '.join(value)} {key}"
+            for key, value in differs.items()}
+    return differs, "lane" + "".join(f" ({words})" for words in said.values())
 
 
 def large():

@@ -63,11 +63,12 @@ class LaneScan:
                      sectors.ready.eq(Mux(scanning, scan.sectors.ready, cdu.ready))]
 
     def write(self, cdu, sectors):
-        """The sectors of the CDU's stream, or scales, go to the writer. Of these only the first word counts."""
+        """The sectors of the CDU's stream, or scales, go to the writer. Of these only the first word counts. A CDU has
+        nothing to give while a tensor is scanned, so its readiness, the end of a long path, need not ask."""
         m, scanning, words = self._m, self.scanning, self._scan.words
         m.d.comb += [sectors.p.eq(cdu.p), sectors.p[0].eq(Mux(scanning, words.p[0], cdu.p[0])),
                      sectors.valid.eq(Mux(scanning, words.valid, cdu.valid)),
-                     words.ready.eq(sectors.ready & scanning), cdu.ready.eq(sectors.ready & ~scanning)]
+                     words.ready.eq(sectors.ready & scanning), cdu.ready.eq(sectors.ready)]
 
     def scale(self, scale):
         """The words of the table for the CDU: of k, r to decompress with."""
