@@ -35,7 +35,7 @@ TORCH = (*(f"actcodec/torch/{name}.py" for name in (
 TORCH_MODES = ("sfpr", "sfpr-zvc", "jpeg-act", "jpeg-base", "division", "comet", "mx")
 SOURCES = {
     "bench": {**dict.fromkeys(("rates", "tensors", "offload", "cache"), (LANES, PAPER)), "streams": (LANES, ("comet",)),
-              **dict.fromkeys(("queue", "step"), ((*LANES, "actcodec/bench/queued.py"), PAPER)),
+              **dict.fromkeys(("queue", "step", "best"), ((*LANES, "actcodec/bench/queued.py"), PAPER)),
               "coders": (LANES, ("jpeg-base",)), "speed": ((SAMPLE, "golden", "actcodec/bench/speed.py"), ())},
     "measured": {"beside": (OTHERS, ("jpeg-act", "sfpr-zvc", "comet")),
                  "quantizers": QUANTIZERS, "channels": QUANTIZERS,

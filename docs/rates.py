@@ -25,6 +25,7 @@ __all__ = ["DOCUMENTS", "RECORD", "load", "merge", "render"]
 ROOT = Path(__file__).resolve().parents[1]
 RECORD = ROOT / "docs/records/bench.json"
 WAYS = ("compress", "decompress")
+QUEUES = ("queue", "step", "best")  # what a ring runs: small tensors of a step, all of them, those of the best ratio
 # Rows of the table of offload rates: what they are called, what the record calls them, and the paper's figure.
 LONG = (
     ("ResNet-20, zvc (cDMA+)", "cDMA+", "cDMA+"), ("ResNet-20, jpeg-act optL and sfpr-zvc", "JPEG-ACT optL", ""),
@@ -44,8 +45,9 @@ def merge(record, folder):
     if (rates := folder / "report.json").exists():
         report |= json.loads(rates.read_text())
     new = deepcopy(record)
-    queues = {section: [one for one in report["queued"] if bool(one["minibatch"]) == (section == "step")]
-              for section in ("queue", "step")}
+    queues = {section: [one for one in report["queued"]
+                        if section == ("best" if one["policy"] else "step" if one["minibatch"] else "queue")]
+              for section in QUEUES}
     ways = {section: [one for one in report["offload"] if (one["name"] in AT_CACHE) == (section == "cache")]
             for section in ("offload", "cache")}
     sections = [section for section, rows in (
@@ -150,17 +152,18 @@ def streams(record):
                   "all"], body, 2)
 
 
-def queue(record, section="queue"):
-    body = []
+def queue(record, section):
+    body, hosts = [], ACCESS if section != "best" else ()
     for label, one in sorted(record[section].items(), key=lambda item: [int(number) for number in item[0].split(", ")]):
         minibatch, cdus = label.split(", ")
         for way, name in enumerate(WAYS):
             cycles = [one["ring"][way], *(host[way] for host in one["alone"])]
             rates = [f"{one['bytes'] / count * CLOCK:.1f}" for count in cycles]
             body.append([minibatch, cdus, name, f"{one['tensors']}", f"{one['bytes'] / one['payload']:.2f}",
-                         f"{SECTOR * int(cdus) * CLOCK:.1f}", f"{cycles[0]:,}", *rates, *[""] * (3 - len(rates))])
+                         f"{SECTOR * int(cdus) * CLOCK:.1f}", f"{cycles[0]:,}", *rates,
+                         *[""] * (1 + len(hosts) - len(rates))])
     return cells(["minibatch", "CDUs", "", "tensors", "ratio", "limit, GB/s", "cycles by a ring", "GB/s",
-                  *(f"host, {3 + rest}" for rest in ACCESS)], body, 3)
+                  *(f"host, {3 + rest}" for rest in hosts)], body, 3)
 
 
 def coders(record):
@@ -180,8 +183,8 @@ def speed(record):
 
 
 DOCUMENTS = {
-    "docs/performance.md": {"rates": fractions, "offload": long, "cache": cache, "streams": streams, "queue": queue,
-                            "step": partial(queue, section="step"), "speed": speed},
+    "docs/performance.md": {"rates": fractions, "offload": long, "cache": cache, "streams": streams, "speed": speed,
+                            **{section: partial(queue, section=section) for section in QUEUES}},
     "docs/ratios.md": {"coders": coders},
 }
 

@@ -22,7 +22,7 @@ from actcodec.rtl.offload.wire.block_format import MASK, VALUES
 __all__ = ["AT_CACHE", "CACHE", "CHANNELS", "CLOCK", "DENSE", "ERRORS", "FIXED", "LATENCY", "ONE_PORT", "PAPER", "PCIE",
            "POLICIES", "RATIOS", "SECTOR", "SFPR", "SHOWN", "SYMBOLS", "Coding", "Offload", "Rate", "Shared",
            "Streamed", "choice", "code", "lossy_streams", "masked", "measure", "measured", "offload",
-           "offload_by_name", "share", "streamed"]
+           "offload_by_name", "options_of", "real", "share", "streamed"]
 
 CLOCK = 1.455  # GHz
 PCIE = 12.8  # GB/s
@@ -162,18 +162,23 @@ def sparse(size: Sequence[int], zeros: float, seed: int = 0) -> NDArray[np.float
     return x
 
 
+def options_of(name: str, dqt: str | None, cdus: int) -> tuple[Any, dict[str, Any]]:
+    """The registry's mode for a lane's, and its options, with a DQT for a mode that takes one."""
+    variant = codecs.lane_modes(name)[0]
+    mode, chosen = codecs.by_code(variant.code)  # a fallback may be the hardware's alone, with a code that no file has
+    if mode is None:
+        raise ValueError(f"mode {name} has no code of a file")
+    tables = {"dqt": dqt} if dqt and any(option.name == "dqt" for option in mode.options) else {}
+    return mode, mode.option_values(chosen | tables | {"cdus": cdus})
+
+
 def simulate(x: np.ndarray, name: str, dqt: str | None, cdus: int, decompress: bool,
              **options: Any) -> tuple[dict[str, int], dict[str, Any], Any]:
     """One tensor one way in a lane's mode: (counters, traffic, golden's compressed tensor). Raises SimulationError if a
     bit differs."""
     from actcodec.sim.rtl_engine import SimulatedHost, SimulationError
 
-    variant = codecs.lane_modes(name)[0]
-    mode, chosen = codecs.by_code(variant.code)  # a fallback may be the hardware's alone, with a code that no file has
-    if mode is None:
-        raise ValueError(f"mode {name} has no code of a file")
-    tables = {"dqt": dqt} if any(option.name == "dqt" for option in mode.options) else {}
-    chosen = mode.option_values(chosen | tables | {"cdus": cdus})
+    mode, chosen = options_of(name, dqt, cdus)
     form = "int8" if x.dtype == np.int8 else "float32"
     if form != "float32":
         chosen, options = chosen | {"dtype": form}, {"formats": FORMATS, **options}
@@ -252,19 +257,19 @@ def offload(name: str, tensors: Sequence[tuple[np.ndarray, str, str]], cdus: int
     return Offload(name, decompress, cdus, before / after, cycles, before / cycles * CLOCK)
 
 
-def batch(x: np.ndarray) -> np.ndarray:
-    """A tensor of the sample, repeated to :data:`BATCH` images."""
-    return np.tile(x, (BATCH // len(x), 1, 1, 1))
+def batch(x: np.ndarray, images: int | None = None) -> np.ndarray:
+    """A tensor of the sample, repeated to so many images, or :data:`BATCH`."""
+    return np.tile(x, ((images or BATCH) // len(x), 1, 1, 1))
 
 
-def real(policy: str) -> list[tuple[np.ndarray, str, str]]:
+def real(policy: str, images: int | None = None) -> list[tuple[np.ndarray, str, str]]:
     """The sample's tensors, as [(tensor, mode, dqt)]: the method's choice of modes (Table II). Behind its first word, a
     ``policy`` has the name of a DQT, and maybe that of a coder. With DENSE at its end, ReLUs' are left out."""
     tensors, (dense, relus, dqt) = [], choice(policy)
     for name, x in sample().items():
         relu = name.startswith("ReLU")
         if not (relu and policy.endswith(DENSE)):
-            tensors.append((batch(x), relus if relu else dense, dqt))
+            tensors.append((batch(x, images), relus if relu else dense, dqt))
     return tensors
 
 

@@ -1,8 +1,8 @@
 """What a queue of descriptors is worth: what a training step of a ResNet-50 offloads, from memory to memory and back,
-by one ring, and by one start after the other."""
+by one ring, and by one start after the other; and how near to the lanes' limit a ring brings the best ratio."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
@@ -12,17 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from actcodec import codecs
-from actcodec.bench.cycles import CLOCK, LATENCY, SECTOR
+from actcodec.bench.cycles import CLOCK, DENSE, LATENCY, SECTOR, choice, options_of, real
 from actcodec.demo import sample
 from actcodec.golden.common import overlap
 from actcodec.golden.common.footprint import MASK, MAXIMA
 from actcodec.golden.common.networks import NETWORKS
 
-__all__ = ["ACCESS", "NETWORK", "SIZE", "SMALL", "WAYS", "Queued", "queued", "tensors"]
+__all__ = ["ACCESS", "BATCHES", "BEST", "NETWORK", "SIZE", "SMALL", "WAYS", "Queued", "modes", "queued", "tensors"]
 
 NETWORK, METHOD = "resnet-50", "JPEG-ACT"
 SMALL = 60_000  # values: the most that a small tensor has
 SIZE = 256  # descriptors of a ring
+BEST, BATCHES = f"{METHOD} optH rice{DENSE}", (16, 64)
+"""The policy whose ratio lets the lanes be the limit, and the batches it is measured with."""
 ACCESS = (0, 50)  # cycles between two accesses to registers, which take some 3 themselves
 WAYS = ("compress", "decompress")
 
@@ -34,6 +36,7 @@ class Queued:
 
     cdus: int
     minibatch: int | None  # None: the small ones of one sample
+    policy: str  # of the sample's tensors, which take the place of a step's; or ""
     tensors: int
     bytes: int
     payload: int  # bytes
@@ -81,20 +84,34 @@ def values(todo: list[tuple[tuple[int, ...], str, str]]) -> Iterator[NDArray[np.
         yield x[np.ix_(*(np.arange(size) % own for size, own in zip(shape, x.shape, strict=True)))]
 
 
-def queued(cdus: int, minibatch: int | None = None) -> Queued:
-    """:class:`Queued`; of a ``minibatch`` beyond 1 by a ring alone, since what a host takes for a tensor does not grow.
-    Raises SimulationError if a byte of a payload or a tensor is not golden's."""
+def modes(policy: str) -> set[str]:
+    """The dense modes of a policy, or of a step: what an accelerator is configured for."""
+    return {choice(policy)[0] if policy else codecs.METHODS[METHOD][0]}
+
+
+def chosen(minibatch: int | None, policy: str) -> Iterable[tuple[NDArray[np.float32], str, str | None]]:
+    """Tensors with their modes and DQTs."""
+    if policy:
+        return real(policy, minibatch)
+    todo = tensors(minibatch)
+    return ((x.reshape(shape), mode, None) for (shape, _, mode), x in zip(todo, values(todo), strict=True))
+
+
+def queued(cdus: int, minibatch: int | None = None, policy: str = "") -> Queued:
+    """:class:`Queued`; of a policy, or a ``minibatch`` beyond 1, by a ring alone, since what a host takes for a tensor
+    does not grow. Raises SimulationError if a byte of a payload or a tensor is not golden's."""
     from actcodec.driver import run
     from actcodec.ring import Ring
     from actcodec.sim.accelerator import configuration
     from actcodec.sim.rtl_engine import Contents, SimulationError, driver_of
     from actcodec.sim.simulator import Simulator, aligned
 
-    todo, jobs, at = tensors(minibatch), list[Job](), SIZE * 512
-    for (shape, _, mode), x in zip(todo, values(todo), strict=True):
-        jobs.append(planned(x.reshape(shape), mode, cdus, at))
+    jobs, at = list[Job](), SIZE * 512
+    for x, mode, dqt in chosen(minibatch, policy):
+        jobs.append(planned(x, mode, dqt, cdus, at))
         at = jobs[-1].space + aligned(len(jobs[-1].payload))
-    simulator = Simulator(configuration(codecs.METHODS[METHOD][0]), cdus, at, LATENCY, payload="memory", queue=SIZE)
+    configured, = {configuration(mode) for mode in modes(policy)}
+    simulator = Simulator(configured, cdus, at, LATENCY, payload="memory", queue=SIZE)
 
     async def each(one, todo):
         return [await one(**job) for job in todo]
@@ -128,9 +145,9 @@ def queued(cdus: int, minibatch: int | None = None) -> Queued:
     together = there, measured(1, ring.decompress_many)[1]
     alone = [tuple(measured(way, partial(each, one), rest)[1]
                    for way, one in enumerate((driver.compress, driver.decompress)))
-             for rest in (ACCESS if (minibatch or 1) == 1 else ())]
-    return Queued(cdus, minibatch, len(jobs), sum(job.x.nbytes for job in jobs), sum(len(job.payload) for job in jobs),
-                  together, tuple(alone))
+             for rest in (ACCESS if not policy and (minibatch or 1) == 1 else ())]
+    return Queued(cdus, minibatch, policy, len(jobs), sum(job.x.nbytes for job in jobs),
+                  sum(len(job.payload) for job in jobs), together, tuple(alone))
 
 
 class Bus:
@@ -153,17 +170,16 @@ class Bus:
             self.simulator.run(end - self.simulator.cycle)
 
 
-def planned(x: NDArray[np.float32], name: str, cdus: int, address: int) -> Job:
-    """The job of a tensor in a mode at an address; behind it are its scales, and the space of just its payload."""
+def planned(x: NDArray[np.float32], name: str, dqt: str | None, cdus: int, address: int) -> Job:
+    """The job of a tensor in a mode, with a DQT if it has one, at an address; behind it are its scales, and the space
+    of just its payload."""
     from actcodec.sim.simulator import aligned
 
-    mode, chosen = codecs.by_code(codecs.lane_modes(name)[0].code)
-    assert mode is not None, f"mode {name} has no code of a file"
-    chosen = mode.option_values(chosen | {"cdus": cdus})
-    whole = mode.model.compress(x, **chosen)
+    mode, options = options_of(name, dqt, cdus)
+    whole = mode.model.compress(x, **options)
     used = codecs.find(whole.mode).model
     payload = used.unpack(whole).payload
-    lane, words, settings = mode.model.plan(x, **chosen)
+    lane, words, settings = mode.model.plan(x, **options)
     table = address + aligned(x.nbytes)
     space = table + aligned(4 * math.prod(x.shape[1:2]))
     job = {"address": address, "shape": x.shape, "mode": codecs.host_mode(lane).name, "scale_table": table,

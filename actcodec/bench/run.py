@@ -46,7 +46,8 @@ from actcodec.bench.cycles import (
     share,
     streamed,
 )
-from actcodec.bench.queued import SIZE, Queued, queued
+from actcodec.bench.queued import BATCHES, BEST, SIZE, Queued, queued
+from actcodec.bench.queued import modes as queued_modes
 from actcodec.bench.tables import (
     coding_table,
     number_table,
@@ -89,6 +90,7 @@ def jobs(quick: bool) -> list[tuple[Callable[..., Any], tuple]]:
     every += [(code, (dqt, coders, back)) for coders in ((4,) if quick else NUMBERS) for dqt in SYMBOLS
               for back in (False, True)]
     every += [(queued, (cdus,)) for cdus in (1, SHOWN)]
+    every += [(queued, (SHOWN, images, BEST)) for images in BATCHES]
     every += [(streamed, (mode, name, error, cdus)) for mode in lossy_streams() for name in sample() for error in ERRORS
               for cdus in (1, SHOWN)]
     return sorted(every, key=lambda job: (job[0] is not offload_by_name, -cdus_of(job)))
@@ -111,7 +113,8 @@ def builds(todo: Iterable[tuple[Callable[..., Any], tuple]]) -> list[Any]:
     simulators = set()
     for function, arguments in todo:
         names = (modes(arguments[0]) if function is offload_by_name else
-                 {JPEG_BASE if function is code else JPEG_ACT if function is queued else arguments[0]})
+                 queued_modes(arguments[2] if len(arguments) > 2 else "") if function is queued else
+                 {JPEG_BASE if function is code else arguments[0]})
         others: dict[str, Any] = {}
         if function is code:
             others = {"coders": arguments[1]}

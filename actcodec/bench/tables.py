@@ -60,14 +60,14 @@ def shared_table(shared: Sequence[Any]) -> Any:
 
 def queue_table(queues: Sequence[Any]) -> Any:
     """By minibatch and the number of CDUs, by one ring and by one start after the other."""
-    table = Table("minibatch", "CDUs", "tensors", "", "limit", "ring", *(f"host, {3 + rest}" for rest in ACCESS),
-                  **TIGHT, title=(
-        "GB/s of what a step of ResNet-50 offloads, from memory to memory, by a ring, and\n"
-        "by a host with an access to a register in so many cycles"))
-    for one in sorted(queues, key=lambda one: (one.minibatch or 0, one.cdus)):
+    table = Table("tensors of", "minibatch", "CDUs", "tensors", "", "limit", "ring",
+                  *(f"host, {3 + rest}" for rest in ACCESS), **TIGHT, title=(
+        "GB/s of what a step of ResNet-50 offloads, and of tensors of the sample, from memory\n"
+        "to memory, by a ring, and by a host with an access to a register in so many cycles"))
+    for one in sorted(queues, key=lambda one: (one.policy, one.minibatch or 0, one.cdus)):
         for way, name in enumerate(WAYS):
-            table.add_row(f"{one.minibatch or '1, small'}", f"{one.cdus}", f"{one.tensors}", name, f"{one.limit:.1f}",
-                          *(f"{rate:.1f}" for rate in one.rates(way)))
+            table.add_row(one.policy or "a step", f"{one.minibatch or '1, small'}", f"{one.cdus}", f"{one.tensors}",
+                          name, f"{one.limit:.1f}", *(f"{rate:.1f}" for rate in one.rates(way)))
     return table
 
 

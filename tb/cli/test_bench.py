@@ -154,8 +154,10 @@ def fake(quick):
         elif function is bench_cycles.code:
             codings.append(bench_cycles.Coding(*arguments, 31.4, 8.15))
         elif function is queued.queued:
+            cdus, minibatch, policy = arguments if len(arguments) > 1 else (*arguments, None, "")
             queues.append(queued.Queued(
-                *arguments, None, 18, 1_000_000, 250_000, (20_000, 21_000), ((30_000, 45_000), (50_000, 55_000))))
+                cdus, minibatch, policy, 18, 1_000_000, 250_000, (20_000, 21_000),
+                ((30_000, 45_000), (50_000, 55_000))))
         else:
             name, cdus, back = arguments
             offloads.append(bench_cycles.Offload(name, back, cdus, 4.0, 1000, 50.0))
@@ -177,7 +179,8 @@ def test_every_mode_width_and_number_is_in_the_tables_and_the_picture(quick, tmp
         product(bench_cycles.lossy_streams(), demo.sample(), bench_cycles.ERRORS, (1, CDUS)))
     assert {(c.dqt, c.coders) for c in codings} == {
         (dqt, n) for dqt in bench_cycles.SYMBOLS for n in ((4,) if quick else (1, 2, 4, 8))}
-    assert {(q.minibatch, q.cdus) for q in queues} == {(None, 1), (None, CDUS)} and len(queues) == 2
+    assert sorted((q.policy, q.minibatch or 1, q.cdus) for q in queues) == [
+        ("", 1, 1), ("", 1, CDUS), *((queued.BEST, images, CDUS) for images in queued.BATCHES)]
     bench.report(rates, shared, offloads, streamed, codings, queues, tmp_path)
     text = capsys.readouterr().out
     assert all(mode in text for mode in bench_cycles.measured())
@@ -207,7 +210,7 @@ def test_a_step_is_measured_alone(monkeypatch, tmp_path, capsys):
 
     def simulated(jobs):
         todo.extend(jobs)
-        return [queued.Queued(cdus, minibatch, 9, 1_000_000, 250_000, (20_000, 21_000), ())
+        return [queued.Queued(cdus, minibatch, "", 9, 1_000_000, 250_000, (20_000, 21_000), ())
                 for _, (cdus, minibatch) in jobs]
 
     monkeypatch.setattr(bench, "simulated", simulated)
