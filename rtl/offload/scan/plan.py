@@ -98,7 +98,7 @@ class ScanPlan(wiring.Component):
         if self.halves:
             before = Mux(shape.half, before >> 1, before)
             m.d.comb += route.half.eq(shape.half)
-        m.d.sync += second.eq(adds & ~second)
+        m.d.sync += [second.eq(adds & ~second), self.launch.eq(0)]
 
         @contextmanager
         def added():
@@ -177,11 +177,13 @@ class ScanPlan(wiring.Component):
             with m.State("base"):
                 m.d.sync += [route.channel.eq(total), total.eq(shape.base), left.eq(channels), step.eq(0)]
                 m.next = "lanes"
-            with m.State("lanes"), added():
-                m.d.comb += self.launch.eq(Cat((step == k) & (left != 0) & ~self.error for k in range(self.lanes)))
-                m.d.sync += [total.eq(result), left.eq(left - (left != 0)), step.eq(step + 1)]
-                with m.If(step == self.lanes - 1):
-                    m.next = "done"
+            with m.State("lanes"):
+                with m.If(~second):  # so that lanes have it from registers, and the origin still stands
+                    m.d.sync += self.launch.eq(Cat((step == k) & (left != 0) & ~self.error for k in range(self.lanes)))
+                with added():
+                    m.d.sync += [total.eq(result), left.eq(left - (left != 0)), step.eq(step + 1)]
+                    with m.If(step == self.lanes - 1):
+                        m.next = "done"
             with m.State("done"):
                 m.d.comb += self.done.eq(1)
                 m.next = "idle"
