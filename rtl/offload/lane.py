@@ -191,7 +191,9 @@ class Lane(wiring.Component):
         codec.submodules.cdu = cdu = self._cdu
         halves, codes = bool(self.halves), bool(self.codes)
         m.submodules.reader = reader = Reader(
-            self.address_width, self.outstanding, self.memory, halves, self.scans, codes)
+            self.address_width, self.outstanding, self.memory, halves, self.scans, codes,
+            # A scan's reciprocal takes a cycle over a scale; where values are converted, sectors take it, too.
+            delayed=self.scans and not halves and not codes)
         m.submodules.writer = writer = Writer(self.address_width, self.outstanding, self.memory, halves, codes)
         mode, needs_scales, halted = Chosen(self.modes, self.tensor.mode), Signal(), Signal()
         start, decompress, scaled, reads = (Signal(name=name) for name in ("started", "decompress", "scaled", "reads"))
@@ -243,10 +245,9 @@ class Lane(wiring.Component):
         wiring.connect(m, reader.axi, wiring.flipped(self.reads))
         wiring.connect(m, writer.axi, wiring.flipped(self.writes))
         read, write = (scan.read, scan.write) if scan else 2 * (partial(wiring.connect, m),)
+        sectors = reader.sectors
         if halves or codes:
             sectors = self._convert(m, codec, mode, geometry, reader, writer, scan, write)
-        else:
-            sectors = scan.delayed(reader.sectors) if scan else reader.sectors
         read(sectors, cdu.sectors_i)
         if not halves and not codes:
             write(cdu.sectors_o, writer.sectors)

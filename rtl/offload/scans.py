@@ -3,7 +3,6 @@
 from amaranth.hdl import Cat, Mux, ResetInserter, Signal
 from amaranth.lib import data, wiring
 
-from actcodec.rtl.common.pipeline import Register
 from actcodec.rtl.common.stream_mux import StreamMux
 from actcodec.rtl.offload.control import totals
 from actcodec.rtl.offload.control.register_map import ErrorCode
@@ -47,13 +46,6 @@ class LaneScan:
             for when, one in ((~self.scanning, walk), (self.scanning, source)):
                 mux.link(when, one, sink, **{field: one.p[field] for field in sink.p.shape().members})
         mux.finish()
-
-    def delayed(self, sectors):
-        """The reader's sectors a cycle later, as its scales are, which pass the reciprocal. The CDU takes both at once,
-        and the reader may be only two ahead with either, which that cycle would use up at full rate."""
-        self._m.submodules.delay = delay = Register(sectors.p.shape())
-        wiring.connect(self._m, sectors, delay.i)
-        return delay.o
 
     def read(self, sectors, cdu):
         """The sectors of the reader go to the CDU's stream, or to the scan."""

@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 from actcodec.rtl.common import axi
 from actcodec.rtl.common.bursts import LIMIT, Bursts
 from actcodec.rtl.common.fifo import Fifo
+from actcodec.rtl.common.pipeline import Register
 from actcodec.rtl.common.skid import Skid
 from actcodec.rtl.common.vectors import place_layout
 from actcodec.rtl.common.vectors import sectors as counted
@@ -59,6 +60,8 @@ class Reader(wiring.Component):
         There is ``half``; there is ``byte``.
     counts : bool
         Sectors tell how many values they have.
+    delayed : bool
+        A sector comes a cycle later, for what takes a cycle over its scale.
 
     Ports
     -----
@@ -95,11 +98,12 @@ class Reader(wiring.Component):
         If a parameter is out of range.
     """
 
-    def __init__(self, address_width=40, outstanding=384, memory="shared", halves=False, counts=False, codes=False):
+    def __init__(self, address_width=40, outstanding=384, memory="shared", halves=False, counts=False, codes=False,
+                 delayed=False):
         check_outstanding(outstanding)
         axi.check_memory(memory)
         self.address_width, self.outstanding, self.memory = address_width, outstanding, memory
-        self.halves, self.counts, self.codes = bool(halves), bool(counts), bool(codes)
+        self.halves, self.counts, self.codes, self.delayed = bool(halves), bool(counts), bool(codes), bool(delayed)
         self._sector = counted if counts else data.ArrayLayout(32, 8)
         self._ahead, self._now = (BeatPlanner(address_width, halves, codes) for _ in range(2))
         self._bursts = Bursts(address_width)
@@ -124,7 +128,10 @@ class Reader(wiring.Component):
         m = Module()
         ahead, now, bursts = self._ahead, self._now, self._bursts
         sectors, scale = Skid(self._sector), Skid(32)
-        units = {"ahead": ahead, "now": now, "bursts": bursts, "sectors": sectors, "scale": scale}
+        units, made = {"ahead": ahead, "now": now, "bursts": bursts, "sectors": sectors, "scale": scale}, sectors
+        if self.delayed:  # in front of the skid, whose readiness is early
+            units["made"] = made = Register(self._sector)
+            wiring.connect(m, made.o, sectors.i)
         for name, unit in units.items():
             m.submodules[name] = ResetInserter(self.abort)(unit)
         m.submodules.ar = ar = Skid(axi.address_layout(self.address_width))  # what is offered here is never withdrawn
@@ -169,11 +176,11 @@ class Reader(wiring.Component):
         work = now.o.p
         ready, moves = Signal(), Signal()
         m.d.comb += [
-            ready.eq(~work.final | (sectors.i.ready & scale.i.ready)),
+            ready.eq(~work.final | (made.i.ready & scale.i.ready)),
             now.o.ready.eq(ready & (~work.burst.beat | r.valid)),
             moves.eq(now.o.valid & now.o.ready),
             r.ready.eq((now.o.valid & work.burst.beat & ready) | self.abort),
-            sectors.i.valid.eq(moves & work.final & self.gather),
+            made.i.valid.eq(moves & work.final & self.gather),
             scale.i.valid.eq(moves & work.final & self.scaled),
         ]
         finer = finer_bits(self.halves, self.codes)
@@ -198,12 +205,12 @@ class Reader(wiring.Component):
         merged = [Signal(bits, name=f"merged_{k}") for k in range(count)]
         m.d.comb += [merged[k].eq((arrived[k] & new[k].replicate(bits)) | (previous[k] & old[k].replicate(bits)))
                      for k in range(count)]
-        values = (sectors.i.p.data if self.counts else sectors.i.p).as_value()
+        values = (made.i.p.data if self.counts else made.i.p).as_value()
         if self.counts:
             number = (work.end - work.offset)[: max(5, 4 + finer)]
             if finer:
                 number = of_size(self, number >> finer, number >> finer - 1 if finer > 1 else number, number)
-            m.d.comb += [sectors.i.p.count.eq(number), sectors.i.p.last.eq(work.slot)]
+            m.d.comb += [made.i.p.count.eq(number), made.i.p.last.eq(work.slot)]
         if finer:  # by words of 4 bytes, and then by 2 bytes, which only sectors of 16 bytes can need, and by one
             words = [Cat(merged[k << finer : k + 1 << finer]) for k in range(8)]
             rotated = Cat(rotate(m, words, work.offset[finer:]))
