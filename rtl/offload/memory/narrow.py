@@ -1,6 +1,6 @@
 """From float32 to sectors as they are in memory."""
 
-from amaranth.hdl import Cat, Module
+from amaranth.hdl import Cat, Module, Mux
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -56,15 +56,15 @@ class Narrow(wiring.Component):
         plain = wire(m, self.plain & ~wide & ~byte)
         halves = {form: wire(m, (self.format == form) & ~self.plain) for form in self.formats if form != Format.INT8}
         sector, codes, low, ups = Cat(self.i.p), Cat(word[:8] for word in self.i.p), [], []
-        for k, word in enumerate(self.i.p):
-            ways = [(wide, sector.word_select(k, 16))]
-            if halves:
-                ways.append((plain, word[:16]))
+        for k, word in enumerate(self.i.p) if halves else ():
+            ways = [(wide, sector.word_select(k, 16)), (plain, word[:16])]
             if Format.INT8 in self.formats and k < 4:
                 ways.append((byte, codes.word_select(k, 16)))
             bits, up = rounding(m, word, halves, ways)
             low.append(bits)
             ups.append(up)
+        if not halves:
+            low = Mux(byte, codes, sector[:64]), sector[64:128]
         # Of a 16-bit format only the low half changes, and only there something is added.
         low, high, *ups = pipe.stage(Cat(low), sector[128:], *([Cat(ups)] if halves else []))
         if halves:

@@ -1,6 +1,6 @@
 """From sectors as they are in memory to float32."""
 
-from amaranth.hdl import Cat, Const, Module, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -61,12 +61,14 @@ class Widen(wiring.Component):
         halves = {form: wire(m, (self.format == form) & ~self.plain) for form in self.formats if form != Format.INT8}
         words = []
         for k in range(8):
-            half, ways = sector.word_select(k, 16), [(wide, source[k])]
-            if halves:
-                ways += [(plain, half), (signs, Cat(Const(0, 31), half[15])),
-                         *(way for form, chosen in halves.items() for way in widen(m, half, form, chosen))]
+            half, code = sector.word_select(k, 16), sector.word_select(k, 8)
+            if not halves:
+                words.append(Cat(Mux(byte, code, source[k][:8]), source[k][8:]))
+                continue
+            ways = [(wide, source[k]), (plain, half), (signs, Cat(Const(0, 31), half[15])),
+                    *(way for form, chosen in halves.items() for way in widen(m, half, form, chosen))]
             if Format.INT8 in self.formats:
-                ways.append((byte, sector.word_select(k, 8)))
+                ways.append((byte, code))
             words.append(choose(ways))
         words, *about = pipe.stage(Cat(words), *([self.i.p.count, self.i.p.last] if self.counts else []))
         m.d.comb += target.as_value().eq(words)
