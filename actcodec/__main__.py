@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 __all__ = ["main"]
 
-INTERRUPTED, TERMINATED = 130, 143
+FAILED, INTERRUPTED, TERMINATED = EXPLAINED = 2, 130, 143  # exit codes that come with a message
 
 
 def interrupt(*_: object) -> NoReturn:
@@ -44,9 +44,10 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads the rest
     except OSError as error:
-        print(f"actcodec: error: standard output: {error.strerror}", file=sys.stderr)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = code or 2
+        if code not in EXPLAINED:  # a command that failed to write has said so, and its output may still be here
+            print(f"actcodec: error: standard output: {error.strerror}", file=sys.stderr)
+        code = code or FAILED
     if code in (INTERRUPTED, TERMINATED):
         sys.stderr.flush()
         os._exit(code)  # without waiting for a simulation that still runs in its thread

@@ -157,9 +157,11 @@ def test_a_link_and_a_device_stay_what_they_are(folder):
 # Full disks, missing packages, interrupts
 
 @pytest.mark.parametrize("line", ["actcodec compress x.npy /dev/full --mode raw", "actcodec decompress x.act /dev/full",
-                                  "actcodec decompress x.act - > /dev/full", "actcodec modes > /dev/full"])
-def test_a_full_disk_is_told(folder, line):
-    done = shell(folder, line)
+                                  "actcodec decompress x.act - > /dev/full", "actcodec modes > /dev/full",
+                                  "actcodec modes --json > /dev/full", "actcodec --help > /dev/full",
+                                  "PYTHONUNBUFFERED=1 actcodec modes > /dev/full"])
+def test_a_full_disk_is_told_once(folder, line):
+    done = shell(folder, line, env={name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"})
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert done.stderr.startswith("actcodec: error: ") and "No space left on device" in done.stderr
 

@@ -4,10 +4,11 @@ Codes of 8 bits are no numbers, and stay what they are.
 Source: IEEE 754-2019, sections 3.4 and 5.4.2 (float16); bfloat16 is the upper half of a float32.
 """
 
-from amaranth.hdl import Cat, Const, Mux, Signal
+from amaranth.hdl import Cat, Const, Mux
 from amaranth.lib import enum
 
-from actcodec.rtl.common import minifloat
+from actcodec.rtl.common.onehot_shift import choose
+from actcodec.rtl.common.wires import wire
 
 __all__ = ["Format", "check_formats", "codes_of", "halves_of", "round_up", "rounding", "widen"]
 
@@ -48,70 +49,77 @@ def codes_of(formats):
     return (CODES,) if CODES in formats else ()
 
 
-def _choose(form, of):
-    """The value for the format that ``form`` names, of the dictionary ``of``; its last one if it names none."""
-    *others, last = of
-    result = of[last]
-    for other in others:
-        result = Mux(form == other, of[other], result)
-    return result
+def widen(m, word, form, chosen):
+    """The float32, exactly, that a word of 16 bits in the format ``form`` is, without its sign: pairs of a condition,
+    which holds only if ``chosen`` does, and of bits, up to 31. The or of those whose conditions hold is the result.
 
-
-def widen(m, word, form, formats):
-    """The float32 word, exactly, of a word of 16 bits: a Value of 32 bits.
-
-    ``form`` is one of ``formats``; another one counts as the last of them. Subnormal numbers become normal; payloads of
-    NaNs keep their place at the top.
+    Subnormal numbers become normal; payloads of NaNs keep their place at the top.
     """
-    ways = {}
-    if Format.BFLOAT16 in formats:
-        ways[Format.BFLOAT16] = Cat(Const(0, 16), word)
-    if Format.FLOAT16 in formats:
-        half = minifloat.Format.FP16
-        ways[Format.FLOAT16] = minifloat.widen(m, word, half, (half,))
-    return _choose(form, ways)
+    if form is Format.BFLOAT16:
+        return [(chosen, Cat(Const(0, 16), word[:15]))]
+    mantissa, exponent = word[:10], word[10:15]
+    # The significand is shifted up until its first one is out: by a place, or by 2 to 10 if the number is subnormal.
+    normal = wire(m, exponent.any())
+    bits = start = Cat(mantissa, normal)
+    eight = wire(m, ~start[3:].any())
+    four = wire(m, ~start[7:].any() & ~eight)
+    two = wire(m, ~(start[9:].any() | (four & start[5:7].any()) | (eight & start[1:3].any())))
+    for step, moves in ((8, eight), (4, four), (2, two)):
+        moved = Cat(Const(0, step), bits)[:11]
+        top = bits[-step:] | (moved[-step:] & moves.replicate(step))  # where nothing is, if it moves
+        bits = wire(m, Cat(Mux(moves, moved, bits)[:-step], top))
+    one = wire(m, ~bits[10])
+    # The bias of float32 is larger by 112: the top bit of the exponent moves up, and its complement is in between. Of a
+    # subnormal number it is 113 less the places.
+    between = wire(m, ~exponent[4] | exponent.all())
+    less = Cat(~one, two, four ^ two, eight ^ (four | two), mantissa[9], Const(3, 2))
+    return [(wire(m, chosen & ~one), Cat(Const(0, 13), bits[:10])),
+            (wire(m, chosen & one), Cat(Const(0, 14), bits[:9])),
+            (wire(m, chosen & normal), Cat(Const(0, 23), exponent[:4], between.replicate(3), exponent[4])),
+            (wire(m, chosen & ~normal & mantissa.any()), Cat(Const(0, 23), less))]
 
 
-def rounding(m, word, form, formats):
+def rounding(m, word, wanted, others):
     """First half of rounding a float32 word: 16 bits, and whether one is to be added to them, which is all that
-    :func:`round_up` does. To nearest, ties to even; ``form`` and ``formats`` as in :func:`widen`.
+    :func:`round_up` does. To nearest, ties to even.
+
+    ``wanted`` is {:class:`Format` of 16 bits: whether it is this one}; ``others`` are pairs of a condition and of 16
+    bits to which nothing is added. At most one of all these holds.
 
     What rounds to more than the largest number becomes infinity, subnormal numbers are made, and a NaN keeps its sign
     and upper bits and is quiet.
     """
     mantissa, exponent, sign = word[:23], word[23:31], word[31]
-    nan = exponent.all() & mantissa.any()
-    ways, ups = {}, {}
-    if Format.BFLOAT16 in formats:
-        ways[Format.BFLOAT16] = Cat(word[16:22], word[22] | nan, exponent)
-        ups[Format.BFLOAT16] = word[15] & (word[16] | word[:15].any()) & ~nan
-    if Format.FLOAT16 in formats:
-        low, middle, top = exponent[:4], exponent[4:7], exponent[7]
+    special = wire(m, exponent.all())
+    below = wire(m, mantissa[:12].any())
+    behind = wire(m, below | mantissa[12:15].any())
+    nan = wire(m, special & (behind | mantissa[15:22].any()))  # at least, if its next bit is not set anyway
+    # Of each: whether there is anything behind the bit that decides, this bit, and the 16 bits.
+    ways = [(holds, Cat(Const(0, 2), bits)) for holds, bits in others]
+    if Format.BFLOAT16 in wanted:
+        ways.append((wanted[Format.BFLOAT16], Cat(behind, word[15:22], word[22] | nan, word[23:])))
+    if Format.FLOAT16 in wanted:
+        half, low, middle, top = wanted[Format.FLOAT16], exponent[:4], exponent[4:7], exponent[7]
         # The bias of float32 is larger by 112: the low bits of the exponent stay, and the top one follows them.
-        large = top & (middle.any() | low.all())
-        small = ~top & ~(middle.all() & low.any())  # below the smallest normal number
-        # There the significand is shifted by 113 less the exponent, 1 to 13 places; what falls out leaves a one behind.
-        least = ~top & ((middle == 7) | ((middle == 6) & low[2:].any()))
-        places = (1 - low)[:4]
-        bits = Cat(mantissa[:12].any(), mantissa[12:], Const(1, 1))
-        shifted = Signal(13)
-        for k in range(4):
-            step = 1 << k
-            moved = Cat(bits[: step + 1].any(), bits[step + 1 :], Const(0, step))
-            bits = Mux(places[k], moved, bits)
-        m.d.comb += shifted.eq(bits)
-        digits, up = Signal(15), Signal()
-        with m.If(nan):
-            m.d.comb += digits.eq(Cat(mantissa[13:22], Const(-1, 6)))
-        with m.Elif(large):
-            m.d.comb += digits.eq(31 << 10)
-        with m.Elif(~small):
-            m.d.comb += [digits.eq(Cat(mantissa[13:], low, top)),
-                         up.eq(mantissa[12] & (mantissa[13] | mantissa[:12].any()))]
-        with m.Elif(least):
-            m.d.comb += [digits.eq(shifted[2:]), up.eq(shifted[1] & (shifted[2] | shifted[0]))]
-        ways[Format.FLOAT16], ups[Format.FLOAT16] = digits, up
-    return Cat(_choose(form, ways), sign), _choose(form, ups)
+        large = wire(m, top & (middle.any() | low.all()) & ~special)
+        small = wire(m, ~top & ~(middle.all() & low.any()))  # below the smallest normal number
+        # There the significand is shifted by 113 less the exponent, 1 to 13 places. Beyond that nothing remains.
+        deep = wire(m, half & ~top & middle[1:].all() & Mux(middle[0], ~low.any(), low[2:].any()))
+        one, two, four, eight = ~low[0], low[1], low[1] ^ low[2], low[3] ^ (low[1] | low[2])
+        bits = Cat(mantissa[12:], 1)
+        tail, lost = below, below | bits[:8].any()  # what is behind, and if it moves by 8 places more
+        for step, moves in ((4, wire(m, four & small)), (2, wire(m, two & small))):
+            tail, lost = tail | (moves & bits[:step].any()), lost | (moves & bits[8 : 8 + step].any())
+            bits = wire(m, Mux(moves, bits >> step, bits))
+        normal = wire(m, half & ~small & ~large)
+        ways += [(wire(m, normal | (deep & ~eight & ~one)), Cat(tail, bits[:11])),
+                 (wire(m, deep & ~eight & one), Cat(tail | bits[0], bits[1:])),
+                 (wire(m, deep & eight & ~one), Cat(lost, bits[8:])),
+                 (wire(m, deep & eight & one), Cat(lost | bits[8], bits[9:])),
+                 (normal, Cat(Const(0, 12), low, top)), (wire(m, half & large), Const(31 << 12)),
+                 (wire(m, half & nan), Const(1 << 11)), (half, Cat(Const(0, 17), sign))]
+    bits = wire(m, choose(ways))
+    return bits[2:], bits[1] & ~special & (bits[0] | bits[2])
 
 
 def round_up(digits, up):

@@ -5,6 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common.pipeline import Pipeline
+from actcodec.rtl.common.wires import wire
 from actcodec.rtl.offload.memory.formats import Format, check_formats, round_up, rounding
 
 __all__ = ["Narrow"]
@@ -51,20 +52,22 @@ class Narrow(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         pipe = Pipeline(m, self.i, self.o)
-        wide, codes = self.format == Format.FLOAT32, Format.INT8 in self.formats
-        words = Cat(self.i.p)
-        low, ups = words[:128], []
-        if forms := tuple(form for form in self.formats if form is not Format.INT8):
-            halves = [rounding(m, word, self.format, forms) for word in self.i.p]
-            narrow = [Mux(self.plain, word[:16], half) for word, (half, _) in zip(self.i.p, halves, strict=True)]
-            low, ups = Mux(wide, low, Cat(narrow)), [up & ~wide & ~self.plain for _, up in halves]
-        if codes:
-            byte = self.format == Format.INT8
-            low = Cat(Mux(byte, Cat(word[:8] for word in self.i.p), low[:64]), low[64:])
-            ups = [up & ~byte for up in ups]
+        wide, byte = wire(m, self.format == Format.FLOAT32), wire(m, self.format == Format.INT8)
+        plain = wire(m, self.plain & ~wide & ~byte)
+        halves = {form: wire(m, (self.format == form) & ~self.plain) for form in self.formats if form != Format.INT8}
+        sector, codes, low, ups = Cat(self.i.p), Cat(word[:8] for word in self.i.p), [], []
+        for k, word in enumerate(self.i.p) if halves else ():
+            ways = [(wide, sector.word_select(k, 16)), (plain, word[:16])]
+            if Format.INT8 in self.formats and k < 4:
+                ways.append((byte, codes.word_select(k, 16)))
+            bits, up = rounding(m, word, halves, ways)
+            low.append(bits)
+            ups.append(up)
+        if not halves:
+            low = Mux(byte, codes, sector[:64]), sector[64:128]
         # Of a 16-bit format only the low half changes, and only there something is added.
-        low, high, *ups = pipe.stage(low, words[128:], *([Cat(ups)] if forms else []))
-        if forms:
+        low, high, *ups = pipe.stage(Cat(low), sector[128:], *([Cat(ups)] if halves else []))
+        if halves:
             low = Cat(round_up(low.word_select(k, 16), ups[0][k]) for k in range(8))
         m.d.comb += self.o.p.as_value().eq(Cat(low, high))
         pipe.finish()

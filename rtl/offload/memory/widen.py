@@ -4,8 +4,10 @@ from amaranth.hdl import Cat, Const, Module, Mux, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from actcodec.rtl.common.onehot_shift import choose
 from actcodec.rtl.common.pipeline import Pipeline
 from actcodec.rtl.common.vectors import sectors
+from actcodec.rtl.common.wires import wire
 from actcodec.rtl.offload.memory.formats import Format, check_formats, widen
 
 __all__ = ["Widen"]
@@ -53,18 +55,21 @@ class Widen(wiring.Component):
         m = Module()
         pipe = Pipeline(m, self.i, self.o)
         source, target = (side.p.data if self.counts else side.p for side in (self.i, self.o))
-        sector, wide = Value.cast(source), self.format == Format.FLOAT32
-        halves = tuple(form for form in self.formats if form is not Format.INT8)
+        sector = Value.cast(source)
+        wide, byte = wire(m, self.format == Format.FLOAT32), wire(m, self.format == Format.INT8)
+        signs, plain = (wire(m, way & ~wide & ~byte) for way in (~self.plain, self.plain))
+        halves = {form: wire(m, (self.format == form) & ~self.plain) for form in self.formats if form != Format.INT8}
         words = []
         for k in range(8):
-            word = source[k]
-            if halves:
-                half = sector.word_select(k, 16)
-                value = Mux(self.plain, Cat(half, Const(0, 16)), widen(m, half, self.format, halves))
-                word = Mux(wide, source[k], value)
+            half, code = sector.word_select(k, 16), sector.word_select(k, 8)
+            if not halves:
+                words.append(Cat(Mux(byte, code, source[k][:8]), source[k][8:]))
+                continue
+            ways = [(wide, source[k]), (plain, half), (signs, Cat(Const(0, 31), half[15])),
+                    *(way for form, chosen in halves.items() for way in widen(m, half, form, chosen))]
             if Format.INT8 in self.formats:
-                word = Cat(Mux(self.format == Format.INT8, sector.word_select(k, 8), word[:8]), word[8:])
-            words.append(word)
+                ways.append((byte, code))
+            words.append(choose(ways))
         words, *about = pipe.stage(Cat(words), *([self.i.p.count, self.i.p.last] if self.counts else []))
         m.d.comb += target.as_value().eq(words)
         if self.counts:

@@ -301,8 +301,8 @@ async def is_busy_until_the_last_sector_is_on_its_way(dut, held):
     """However long the last steps take to come, or the last sectors to leave, with nothing left to be read."""
     random = rng()
     bench, memory = await started(dut, make.SIZE, random)
-    # Two wait at the output, or three, and the last one for a place there: with a beat of its own, or in that of the one
-    # before.
+    # Two wait at the output, or three, and the last one for a place there: with a beat of its own, or in that of the
+    # one before.
     for places in (make.rows(0x40, 8, 3 + delayed()), make.rows(0x50, 4, 3 + delayed(), 16)):
         stream, (sectors, _, _) = make.payloads(places), expect(memory.words, places, 1, 0)
         await begin(dut, 1, 0)
