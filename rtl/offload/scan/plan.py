@@ -144,7 +144,6 @@ class ScanPlan(wiring.Component):
                 m.next = "rows"
             multiply("rows", "rows are there")
             with m.State("rows are there"):
-                m.d.sync += self.error.eq(total[ROW_BITS:].any())
                 product(total, rows)
                 m.d.sync += [step.eq(0), divides.eq(1), subtracts.eq(1)]
                 m.next = "images"
@@ -155,7 +154,7 @@ class ScanPlan(wiring.Component):
                     with m.If(step == ROW_BITS - 1):
                         m.next = "row"
             with m.State("row"):
-                m.d.sync += [self.error.eq(self.error | total.any()), total.eq(shape.stride),
+                m.d.sync += [self.error.eq(total.any()), total.eq(shape.stride),
                              factor.eq(before), step.eq(0), divides.eq(0)]
                 m.next = "to row"
             with m.State("to row"), added():

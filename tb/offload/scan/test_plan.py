@@ -137,6 +137,9 @@ async def equals_integers_with_a_bit_in_any_place(dut):
             shape |= {"rows": size} | ({"height": size} if by_height else {"channels": size} if size <= HEIGHT else {})
             stride = min(space // size // 4 * 4, (1 << 32) - 4)
             await plan(dut, shape | {"stride": stride, "base": space - size * stride})
+            # Less than an image, of which nothing but a bit tells.
+            assert not await plan(dut, shape | {"height": HEIGHT, "channels": size // HEIGHT + 1, "stride": stride,
+                                                "base": space - size * stride})
 
 
 @cocotb.test
@@ -150,4 +153,20 @@ async def plans_again_after_a_reset(dut):
             await FallingEdge(dut.clk)
             dut.start.value = 0
         await bench.reset()
+        await plan(dut, drawn(random))
+
+
+@cocotb.test
+async def starts_anew_after_a_reset_at_any_moment(dut):
+    random = rng()
+    await Bench(dut).start()
+    for cycles in range(1, 260, 3):
+        dut.shape.value, dut.start.value = as_word(drawn(random)), 1
+        await FallingEdge(dut.clk)
+        dut.start.value = 0
+        for _ in range(cycles):
+            await FallingEdge(dut.clk)
+        dut.rst.value = 1
+        await FallingEdge(dut.clk)
+        dut.rst.value = 0
         await plan(dut, drawn(random))
