@@ -94,7 +94,8 @@ class Dpr:
         """The codes of flat values, as they are kept, computed in parts."""
         if native := kernels.of(__name__, x):
             n = x.numel()
-            data = torch.empty(-(-n // form.per_word) if WORD % form.width else n, dtype=TYPES[form.width])
+            data = torch.empty(-(-n // form.per_word) if WORD % form.width else n, dtype=TYPES[form.width],
+                               device=x.device)
             native.encode(x, n, form.width, *extremes(form), data)
             return data
         parts = []

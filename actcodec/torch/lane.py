@@ -123,10 +123,13 @@ def keeps_bits(mode: Mode) -> bool:
 
 def encode_values(x: torch.Tensor, view: Any, scales: Any, signs: Any, way: Any, table: Any) -> Any:
     """int8 values, or coefficients if there is a ``table``, which are quantized by ``way``."""
-    q = sfpr.quantize(x, view, scales, signs)
-    return q if table is None else tiles.transform(q, view, way, table)
+    if table is None:
+        return sfpr.quantize(x, view, scales, signs)
+    return tiles.encode(x, view, scales, signs, way, table)
 
 
 def decode_values(q: torch.Tensor, view: Any, scales: Any, way: Any, table: Any) -> Any:
     """The inverse of :func:`encode_values`: flat float32 values."""
-    return sfpr.dequantize(q if table is None else tiles.restore(q, view, way, table), view, scales)
+    if table is None:
+        return sfpr.dequantize(q, view, scales)
+    return tiles.decode(q, view, scales, way, table)
