@@ -135,7 +135,7 @@ class Division:
             level_of, base = base[:len(segments.plane)], base[len(segments.plane):]
             blocks = unpack_codes(mine, bits, BLOCK * part.blocks).view(-1, LANES, LANES)
             q = self._function(level)(blocks, level_of, part, segments, bits)
-            y = self._function(sfpr.dequantize)(q, part.jpegact, scales_of(scales, planes))
+            y = self._function(sfpr.dequantize)(q, part.jpegact, scales_of(scales, planes), torch.float32)
             values[planes] = y.view(planes.stop - planes.start, -1)
         return x
 

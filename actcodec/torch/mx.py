@@ -38,16 +38,20 @@ class Mx:
         self.waits = self.coder in blockcodes.CODERS
         self._width = self.form.width if self.coder == "none" else 8  # of a code as it is kept
         self._values = torch.from_numpy(values(self.form))
-        self._function = compiled if compile else lambda function: function
+        self._compile, self._function = compile, compiled if compile else lambda function: function
+
+    def reads(self, x: torch.Tensor) -> bool:
+        """Whether :meth:`encode` reads a tensor of 16 bits."""
+        return not self._compile and kernels.read(__name__, x)
 
     def encode(self, x: torch.Tensor) -> Packed:
         """:class:`~actcodec.torch.packed.Packed` of a contiguous float32 tensor of 1 to 5 dimensions."""
         whole, view = tuple(x.shape), blocks.view(model_shape(x.shape))
         scale, elements = self._encoded(x, view)
         if self.coder != "none":
-            return self._encode(whole, scale, elements)
+            return self._encode(whole, scale, elements, x.dtype)
         size = scale.nbytes + elements.nbytes
-        return Packed(self.mode.name, whole, (scale, elements), size, 0, size)
+        return Packed(self.mode.name, whole, (scale, elements), size, 0, size, x.dtype)
 
     def _encoded(self, x: torch.Tensor, view: Any) -> tuple[torch.Tensor, torch.Tensor]:
         """Scales, and codes as they are kept, or, for a coder, one byte each."""
@@ -68,19 +72,20 @@ class Mx:
             elements.append(pack(self._function(encode_values)(part, mine, form), width))
         return joined(scale), joined(elements)
 
-    def _encode(self, shape: tuple[int, ...], scale: torch.Tensor, codes: torch.Tensor) -> Packed:
+    def _encode(self, shape: tuple[int, ...], scale: torch.Tensor, codes: torch.Tensor, dtype: torch.dtype) -> Packed:
         """Codes, one byte each, compressed by the coder."""
         size = scale.nbytes
         if self.coder in blockcodes.CODERS:
             smallest, more = blockcodes.smallest(self.coder, codes.view(-1, blocks.BLOCK), (False, True))
             side = self.mode.model.side_bytes(model_shape(shape), **self.options)
-            return Packed(self.mode.name, shape, (scale, smallest), size + more, side, scale.nbytes + smallest.nbytes)
+            return Packed(self.mode.name, shape, (scale, smallest), size + more, side, scale.nbytes + smallest.nbytes,
+                          dtype)
         some = sparse(codes)
         size += len(codes) // blocks.LANES + some.count  # with a bit for each code
-        return Packed(self.mode.name, shape, (scale, some), size, 0, scale.nbytes + some.nbytes)
+        return Packed(self.mode.name, shape, (scale, some), size, 0, scale.nbytes + some.nbytes, dtype)
 
     def decode(self, packed: Packed) -> torch.Tensor:
-        """The float32 tensor of a :class:`~actcodec.torch.packed.Packed`."""
+        """The tensor of a :class:`~actcodec.torch.packed.Packed`."""
         scale, elements = packed.data
         view, width = blocks.view(model_shape(packed.shape)), self._width
         if isinstance(elements, blockcodes.Encoded):
@@ -89,7 +94,7 @@ class Mx:
             elements = elements.dense(GROUP * len(scale))
         table = self._values.to(scale.device)
         if native := kernels.fused(__name__, scale, elements):
-            x = torch.empty(packed.shape, device=scale.device)
+            x = torch.empty(packed.shape, dtype=packed.dtype, device=scale.device)
             native.decode(elements, scale, table, view.rows, view.width, view.padded_width, width, x)
             return x
         x = torch.empty(len(scale), GROUP, device=scale.device)

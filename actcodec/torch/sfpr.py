@@ -92,11 +92,11 @@ def quantize(x: torch.Tensor, view: Any, scale: Any, signs: bool = False) -> tor
     return y.view(-1)
 
 
-def dequantize(y: torch.Tensor, view: Any, scale: Any) -> torch.Tensor:
-    """Flat float32 values of flat int8 ones. Each product is rounded once."""
+def dequantize(y: torch.Tensor, view: Any, scale: Any, dtype: torch.dtype) -> torch.Tensor:
+    """Flat values of flat int8 ones; other than float32 by kernels alone. Each product is rounded to float32, once."""
     shape = planes(view)
     if native := kernels.of(__name__, y):
-        x = torch.empty(y.numel(), device=y.device)
+        x = torch.empty(y.numel(), dtype=dtype, device=y.device)
         native.dequantize(y, *shape, scale.r, x)
         return x
     x = torch.mul(y.view(shape.rows, shape.length), scale.r.repeat(shape.rows // shape.channels)[:, None])

@@ -22,13 +22,13 @@ def encode(x: torch.Tensor, view: Any, scales: Any, signs: bool, quantize: Any, 
     return transform(sfpr.quantize(x, view, scales, signs), view, quantize, table)
 
 
-def decode(q: torch.Tensor, view: Any, scales: Any, dequantize: Any, table: Any) -> Any:
-    """The inverse of :func:`encode`: flat float32 values."""
+def decode(q: torch.Tensor, view: Any, scales: Any, dequantize: Any, table: Any, dtype: torch.dtype) -> Any:
+    """The inverse of :func:`encode`: flat values."""
     if native := kernels.fused(__name__, q, table):
-        x = torch.empty(view.rows * view.width, device=q.device)
+        x = torch.empty(view.rows * view.width, dtype=dtype, device=q.device)
         native.decode(q, *_planes(view), scales.r, BACK.index(dequantize), table, x)
         return x
-    return sfpr.dequantize(restore(q, view, dequantize, table), view, scales)
+    return sfpr.dequantize(restore(q, view, dequantize, table), view, scales, dtype)
 
 
 def _planes(view):

@@ -32,13 +32,17 @@ class Launch(NamedTuple):
 
     @classmethod
     def of(cls, kernel, arguments, constants, warps):
-        return cls(kernel.fn.__module__, kernel.fn.__name__, [*map(type_of, arguments)], constants, warps)
+        ones = {name: 1 for name, argument in zip(kernel.arg_names, arguments, strict=False)
+                if isinstance(argument, int) and argument == 1}  # to Triton, a constant
+        return cls(kernel.fn.__module__, kernel.fn.__name__, [*map(type_of, arguments)], ones | constants, warps)
 
 
 def type_of(argument):
     if isinstance(argument, torch.Tensor):
         return f"*{TYPES[argument.dtype]}"
-    return "fp32" if isinstance(argument, float) else "i32" if abs(argument) < 1 << 31 else "i64"
+    if isinstance(argument, float):
+        return "fp32"
+    return "constexpr" if argument == 1 else "i32" if abs(argument) < 1 << 31 else "i64"
 
 
 def compiled(launch):
@@ -48,8 +52,8 @@ def compiled(launch):
     from triton.compiler import ASTSource
 
     kernel = getattr(importlib.import_module(launch.module), launch.kernel)
-    types = [*launch.types, *["constexpr"] * len(launch.constants)]
-    source = ASTSource(kernel, dict(zip(kernel.arg_names, types, strict=True)), launch.constants)
+    types = dict(zip(kernel.arg_names, launch.types, strict=False)) | dict.fromkeys(launch.constants, "constexpr")
+    source = ASTSource(kernel, types, launch.constants)
     options = {"num_warps": launch.warps, "enable_fp_fusion": False}
     return compile(source, target=GPUTarget("cuda", TARGET, 32), options=options).asm["ptx"]
 

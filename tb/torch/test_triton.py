@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
+import actcodec.torch as at
 from actcodec.golden.jpegact import rle
 from actcodec.golden.mx import element
 from actcodec.golden.offload import blocks
@@ -56,6 +57,38 @@ def test_many_channels_and_programs(triton):
     for mode in "sfpr-zvc", "mx", "dpr-fp10":
         same(ties((2, 1500, 2, 2), 1), mode, {}, triton)
     same(random((2, 3, 40, 41), 2), "jpeg-act", {}, triton)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("mode, options", [("sfpr", {}), ("jpeg-act", {}), ("dpr-fp10", {}), ("mx", {"rule": "even"}),
+                                           ("mx", {"format": "e4m3", "coder": "zvc"})], ids=str)
+def test_tensors_of_16_bits_are_read_and_written(mode, options, dtype, triton):
+    one = codec(mode, options)
+    for make in nasty, random:
+        x = torch.from_numpy(make((2, 5, 9, 19), 2)).to(triton, dtype)
+        assert one.reads(x) and not one.reads(x.float()) and not one.reads(x.transpose(2, 3))
+        found, expected = one.encode(x), one.encode(x.float())
+        assert (found.nbytes, found.side, found.held) == (expected.nbytes, expected.side, expected.held)
+        y, z = one.decode(found), one.decode(expected).to(dtype)
+        assert y.dtype == dtype and torch.equal(y.isnan(), z.isnan())
+        assert torch.equal(y.nan_to_num(1).view(torch.int16), z.nan_to_num(1).view(torch.int16))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("preset", ["jpeg-act", "gist-fp8"])
+def test_a_model_of_16_bits_has_the_gradients_of_the_operations(preset, dtype, triton, launches, monkeypatch):
+    x, gradients = torch.from_numpy(random((4, 3, 8, 8), 1)).to(triton, dtype), []
+    for enabled in True, False:
+        monkeypatch.setattr(kernels, "enabled", enabled)
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.BatchNorm2d(8), torch.nn.ReLU(),
+                                    torch.nn.Conv2d(8, 4, 3)).to(triton, dtype)
+        with at.Compress(model, preset, min_values=1):
+            loss = model(x).square().mean()
+        loss.backward()
+        gradients.append(torch.cat([one.grad.reshape(-1) for one in model.parameters()]))
+    assert torch.equal(*gradients)
+    assert any(f"*{ptx.TYPES[dtype]}" in one.types for one in launches)
 
 
 @pytest.mark.parametrize("way", quantize.WAYS)
@@ -189,6 +222,11 @@ def test_ptx_rounds_as_golden_does(triton, launches, tmp_path, monkeypatch):
     for mode, options in IN_TRITON:
         one = codec(mode, options)
         one.decode(one.encode(x))
+    for mode, y in (("jpeg-act", x.half()), ("sfpr", x.bfloat16()), ("mx", x.bfloat16()),
+                    ("jpeg-act", x[:1, :1, :8, :8]),  # with dimensions of 1, which are constants to Triton
+                    *((mode, x[0, 0, 0, :1]) for mode in ("sfpr-zvc", "brc", "dpr-fp10", "mx"))):
+        one = codec(mode, {})
+        one.decode(one.encode(y.contiguous()))
     different = {repr(one): one for one in launches}.values()
     assert {one.kernel for one in different} == kernels_of_sources()
     assert ptx.check([*different]) == {}

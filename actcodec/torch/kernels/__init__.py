@@ -24,7 +24,7 @@ import torch
 
 from actcodec.sim.toolchain import SimulationError, build_once, cache_folder, call, compiler
 
-__all__ = ["Library", "fused", "library", "of"]
+__all__ = ["Library", "fused", "library", "of", "read"]
 
 enabled = True
 interpreted = False
@@ -112,6 +112,11 @@ def fused(module: str, *tensors: torch.Tensor) -> Any:
     if not _usable(tensors) or not all(_on_gpu(one.device) for one in tensors):
         return None
     return _in_triton(module.rpartition(".")[2])
+
+
+def read(module: str, x: torch.Tensor) -> bool:
+    """Whether its source in Triton reads a tensor of 16 bits as it is, and writes one."""
+    return x.dtype in (torch.float16, torch.bfloat16) and fused(module, x) is not None
 
 
 def _usable(tensors):

@@ -6,7 +6,7 @@ import torch
 import triton
 import triton.language as tl
 
-from actcodec.torch.kernels.launch import FRACTION, INFINITE, MAGNITUDE, QUIET, bits_of, float_of, run
+from actcodec.torch.kernels.launch import FRACTION, INFINITE, MAGNITUDE, QUIET, bits_of, float_of, run, store
 
 __all__ = ["decode", "encode"]
 
@@ -60,7 +60,7 @@ def decode_kernel(data, x, n, words, EXPONENT: tl.constexpr, MANTISSA: tl.conste
     code = tl.load(data + word, word < words, 0).to(tl.int32)
     for i in tl.static_range(PER):
         place = word * PER + i
-        tl.store(x + place, value_of(code >> i * (1 + EXPONENT + MANTISSA), EXPONENT, MANTISSA), place < n)
+        store(x, place, value_of(code >> i * (1 + EXPONENT + MANTISSA), EXPONENT, MANTISSA), place < n)
 
 
 def _constants(width):

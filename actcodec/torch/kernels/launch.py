@@ -13,8 +13,8 @@ import torch
 import triton
 import triton.language as tl
 
-__all__ = ["FRACTION", "INFINITE", "MAGNITUDE", "NORMAL", "QUIET", "bits_of", "float_of", "join8", "pieces", "rounded",
-           "run", "span", "split8"]
+__all__ = ["FRACTION", "INFINITE", "MAGNITUDE", "NORMAL", "QUIET", "bfloat16_of", "bits_of", "float_of", "join8", "run",
+           "split8", "start", "store"]
 
 # of float32
 MAGNITUDE = tl.constexpr(0x7FFFFFFF)
@@ -22,10 +22,6 @@ INFINITE = tl.constexpr(0x7F800000)
 NORMAL = tl.constexpr(0x00800000)
 QUIET = tl.constexpr(0x7FC00000)
 FRACTION = tl.constexpr(23)
-# A number this large has no fraction in float64, but room for 32 bits: adding it rounds to nearest even.
-WHOLE = tl.constexpr(1.5 * 2.0**52)
-
-VALUES = 1024  # of a program
 
 launches = 0
 """Kernels that have been launched."""
@@ -51,22 +47,6 @@ def start(kernel: Any, programs: int, arguments: Any, constants: Any, warps: int
     kernel[(programs,)](*arguments, **constants, num_warps=warps, enable_fp_fusion=False)
 
 
-def span(rows: int, length: int) -> tuple[int, dict[str, int]]:
-    """How many programs cover ``rows`` of ``length`` values with :func:`pieces`, and its constants."""
-    columns = min(triton.next_power_of_2(length), VALUES)
-    tall = VALUES // columns
-    return triton.cdiv(rows, tall) * triton.cdiv(length, columns), {"ROWS": tall, "COLUMNS": columns}
-
-
-@triton.jit
-def pieces(rows, length, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
-    """A program's rows, the places of its values, [ROWS, COLUMNS], and which of them exist."""
-    program, across = tl.program_id(0), tl.cdiv(length, COLUMNS)
-    row = (program // across).to(tl.int64) * ROWS + tl.arange(0, ROWS)
-    column = program % across * COLUMNS + tl.arange(0, COLUMNS)
-    return row, row[:, None] * length + column[None, :], (row < rows)[:, None] & (column < length)[None, :]
-
-
 @triton.jit
 def bits_of(x):
     return x.to(tl.int32, bitcast=True)
@@ -78,9 +58,19 @@ def float_of(bits):
 
 
 @triton.jit
-def rounded(x):
-    """The integers nearest to float64 numbers of at most 31 bits, to even."""
-    return ((x + WHOLE) - WHOLE).to(tl.int32)
+def bfloat16_of(x):
+    """The bits of a bfloat16, int32, of a float32 that is no NaN but the usual one; to nearest even."""
+    bits = bits_of(x)
+    return bits + 0x7FFF + (bits >> 16 & 1) >> 16
+
+
+@triton.jit
+def store(x, place, value, inside):
+    """Stores float32 values in a tensor of its type, or of 16 bits."""
+    if x.dtype.element_ty == tl.bfloat16:  # Triton's interpreter would truncate
+        tl.store(x + place, bfloat16_of(value).to(tl.int16).to(tl.bfloat16, bitcast=True), inside)
+    else:
+        tl.store(x + place, value.to(x.dtype.element_ty), inside)
 
 
 @triton.jit

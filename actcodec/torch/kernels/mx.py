@@ -6,7 +6,7 @@ import torch
 import triton
 import triton.language as tl
 
-from actcodec.torch.kernels.launch import FRACTION, INFINITE, MAGNITUDE, NORMAL, QUIET, bits_of, float_of, run
+from actcodec.torch.kernels.launch import FRACTION, INFINITE, MAGNITUDE, NORMAL, QUIET, bits_of, float_of, run, store
 
 __all__ = ["decode", "encode"]
 
@@ -120,7 +120,7 @@ def decode_kernel(codes, scales, table, x, groups, rows, width, padded, WIDTH: t
     bits = bits_of(scaled(tl.load(table + load_codes(codes, group, groups, WIDTH)), scale - BIAS))
     magnitude = bits & MAGNITUDE
     bits = tl.where(magnitude < NORMAL, bits ^ magnitude, bits)
-    tl.store(x + place, float_of(tl.where((magnitude > INFINITE) | (scale == NAN_SCALE), QUIET, bits)), inside)
+    store(x, place, float_of(tl.where((magnitude > INFINITE) | (scale == NAN_SCALE), QUIET, bits)), inside)
 
 
 def encode(x: torch.Tensor, rows: int, width: int, padded: int, emax: int, above: int, exponent: int, mantissa: int,

@@ -8,11 +8,23 @@ import torch
 import triton
 import triton.language as tl
 
-from actcodec.torch.kernels.launch import INFINITE, MAGNITUDE, NORMAL, bits_of, float_of, pieces, rounded, run, span
+from actcodec.torch.kernels.launch import INFINITE, MAGNITUDE, NORMAL, bfloat16_of, bits_of, float_of, run, store
 
-__all__ = ["dequantize", "dequantized", "quantize", "quantized", "scales"]
+__all__ = ["dequantize", "dequantized", "quantize", "quantized", "rounded", "scales"]
 
+VALUES = 1024  # of a program
 CHANNELS = 1024  # at a time
+# A number this large has no fraction in float64, but room for 32 bits: adding it rounds to nearest even.
+WHOLE = tl.constexpr(1.5 * 2.0**52)
+
+
+@triton.jit
+def pieces(rows, length, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """A program's rows, the places of its values, [ROWS, COLUMNS], and which of them exist."""
+    program, across = tl.program_id(0), tl.cdiv(length, COLUMNS)
+    row = (program // across).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    column = program % across * COLUMNS + tl.arange(0, COLUMNS)
+    return row, row[:, None] * length + column[None, :], (row < rows)[:, None] & (column < length)[None, :]
 
 
 @triton.jit
@@ -37,12 +49,17 @@ def scales_kernel(most, k, r, channels, peak, limit, floor, smallest, N: tl.cons
         bits = tl.load(most + channel, channel < channels, 0)
         bits = tl.where(bits < NORMAL, 0, bits)
         own = tl.maximum(tl.maximum(float_of(bits), least), floor)
-        word = bits_of(tl.div_rn(tl.zeros((N,), tl.float32) + peak, own))
-        scale = float_of((word + 0x7FFF + (word >> 16 & 1)) & -0x10000)  # a bfloat16, to nearest even
+        scale = float_of(bfloat16_of(tl.div_rn(tl.zeros((N,), tl.float32) + peak, own)) << 16)
         scale = tl.where(bits == 0, 0.0, tl.maximum(scale, smallest))
         inverse = tl.div_rn(tl.full((N,), 1.0, tl.float32), tl.where(bits == 0, 1.0, scale))
         tl.store(k + channel, scale, channel < channels)
         tl.store(r + channel, tl.where(bits == 0, 0.0, inverse), channel < channels)
+
+
+@triton.jit
+def rounded(x):
+    """The integers nearest to float64 numbers of at most 31 bits, to even."""
+    return ((x + WHOLE) - WHOLE).to(tl.int32)
 
 
 @triton.jit
@@ -75,14 +92,21 @@ def quantize_kernel(x, k, y, rows, length, channels, SIGNS: tl.constexpr, ROWS: 
 def dequantize_kernel(y, r, x, rows, length, channels, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
     row, place, inside = pieces(rows, length, ROWS, COLUMNS)
     value = dequantized(tl.load(y + place, inside, 0), tl.load(r + row % channels)[:, None])
-    tl.store(x + place, value, inside)
+    store(x, place, value, inside)
+
+
+def _span(rows: int, length: int) -> tuple[int, dict[str, int]]:
+    """How many programs cover ``rows`` of ``length`` values with :func:`pieces`, and its constants."""
+    columns = min(triton.next_power_of_2(length), VALUES)
+    tall = VALUES // columns
+    return triton.cdiv(rows, tall) * triton.cdiv(length, columns), {"ROWS": tall, "COLUMNS": columns}
 
 
 def scales(x: torch.Tensor, rows: int, length: int, channels: int, peak: float, limit: float, floor: float,
            smallest: float, most_plain: float, k: torch.Tensor, r: torch.Tensor) -> bool:
     """Always false: the CPU would have to wait for whether values are finite."""
     most = torch.zeros(channels, dtype=torch.int32, device=x.device)
-    programs, constants = span(rows, length)
+    programs, constants = _span(rows, length)
     run(largest_kernel, programs, x, most, rows, length, channels, **constants)
     wide = min(triton.next_power_of_2(channels), CHANNELS)
     run(scales_kernel, 1, most, k, r, channels, peak, limit, floor, smallest, N=wide, PARTS=triton.cdiv(channels, wide))
@@ -91,10 +115,10 @@ def scales(x: torch.Tensor, rows: int, length: int, channels: int, peak: float, 
 
 def quantize(x: torch.Tensor, rows: int, length: int, channels: int, k: torch.Tensor, plain: Any, signs: bool,
              y: torch.Tensor) -> None:
-    programs, constants = span(rows, length)
+    programs, constants = _span(rows, length)
     run(quantize_kernel, programs, x, k, y, rows, length, channels, SIGNS=signs, **constants)
 
 
 def dequantize(y: torch.Tensor, rows: int, length: int, channels: int, r: torch.Tensor, x: torch.Tensor) -> None:
-    programs, constants = span(rows, length)
+    programs, constants = _span(rows, length)
     run(dequantize_kernel, programs, y, r, x, rows, length, channels, **constants)

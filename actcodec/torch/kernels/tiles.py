@@ -12,7 +12,7 @@ import triton
 import triton.language as tl
 
 from actcodec.torch import dct
-from actcodec.torch.kernels.launch import join8, run, split8
+from actcodec.torch.kernels.launch import join8, run, split8, store
 from actcodec.torch.kernels.sfpr import dequantized, quantized
 
 __all__ = ["decode", "encode", "restore", "transform"]
@@ -138,7 +138,9 @@ def decode_kernel(q, table, r, x, blocks, across, rows, width, height, channels,
         row, place, inside = row_of_tiles(tile, i, blocks, across, rows, width, N)
         if SCALED:
             value = dequantized(value, tl.load(r + row // height % channels)[:, None])
-        tl.store(x + place, value, inside)
+            store(x, place, value, inside)
+        else:
+            tl.store(x + place, value.to(tl.int8), inside)
 
 
 def _geometry(rows, width):
