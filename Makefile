@@ -36,7 +36,7 @@ demo: setup  ## compress a ResNet's activations, in simulated hardware; table, a
 sim: share := tb -m "not regress"
 regress: share := tb
 sim regress:
-	@scripts/setup.sh judges bench registers synth $(if $(filter regress,$@),site soc) $(if $(filter icarus,$(SIM)),iverilog)
+	@scripts/setup.sh judges bench registers synth $(if $(filter regress,$@),site soc triton) $(if $(filter icarus,$(SIM)),iverilog)
 	@$(BIN)/python -m pytest $(if $(filter-out 0,$(WAVES)),-n 0,-n $(JOBS) --dist worksteal) $(if $(UNIT),$(benches),$(share))
 
 sim:  ## prove every unit against the golden model (UNIT=, SEED=, WAVES=1, SIM=icarus)

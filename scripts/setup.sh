@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes .venv with every Python package at its locked version. What PyPI lacks comes from apt when this runs as root;
 # otherwise the missing packages are named. Usage: scripts/setup.sh [bench] [dist] [judges] [registers] [site] [soc] [synth]
-# [torch] [iverilog]
+# [torch] [triton] [iverilog]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
@@ -28,7 +28,7 @@ need "command -v perl" perl
 locks=()
 for word in "$@"; do
     case $word in
-    bench | dist | registers) locks+=("requirements-$word.lock") ;;
+    bench | dist | registers | triton) locks+=("requirements-$word.lock") ;;
     site) locks+=(requirements-site.lock); need "command -v chromium || command -v google-chrome" chromium ;;
     judges) locks+=(requirements-judges.lock requirements-torch.lock) ;;
     soc)

@@ -2,6 +2,7 @@
 a cocotb test that no run has."""
 
 import os
+import shutil
 import signal
 from random import SystemRandom
 
@@ -14,6 +15,10 @@ REGRESS = {"formal", "soak", "synth", "torch", "tutorial"}  # folders whose test
 OTHERS = []  # tests that do not concern the netlist
 ON_CUDA = []  # tests that need it, where it is not
 ELSEWHERE = []  # tests of other parts of make regress
+
+
+# Triton decides when it is imported, which PyTorch may do, whether its kernels are interpreted.
+os.environ.setdefault("TRITON_INTERPRET", "0" if shutil.which("nvidia-smi") else "1")
 
 
 def pytest_configure(config):

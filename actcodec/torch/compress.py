@@ -59,7 +59,7 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
     rules : list
         Instead of a preset: a list of :func:`~actcodec.torch.rule`.
     engine : str
-        ``torch`` counts the bytes of the payload, and holds as many or slightly more; on the CPU it uses native kernels
+        ``torch`` counts the bytes of the payload, and holds as many or slightly more; it uses native kernels
         (:mod:`actcodec.torch.kernels`). ``compiled`` does the same through ``torch.compile``; ``golden`` makes the real
         payload, slowly. Gradients and sizes are the same.
     min_values : int

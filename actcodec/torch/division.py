@@ -85,7 +85,11 @@ class Division:
     def __init__(self, mode: str, compile: bool = False, **options: Any) -> None:
         self.mode, self.options = codecs.find(mode), codecs.find(mode).option_values(options)
         self._known: dict[Any, Segments] = {}  # by view and device
-        self._function = compiled if compile else lambda function: function
+        self._compile, self._function = compile, compiled if compile else lambda function: function
+
+    def reads(self, x: torch.Tensor) -> bool:
+        """Whether :meth:`encode` reads a tensor of 16 bits."""
+        return not self._compile and kernels.read(__name__, x)
 
     def encode(self, x: torch.Tensor) -> Packed:
         """:class:`~actcodec.torch.packed.Packed` of a contiguous float32 tensor of 1 to 5 dimensions."""
@@ -95,14 +99,14 @@ class Division:
         k, delta, lfc = self._table(values, view)
         scales = sfpr.Scales(k, torch.where(k == 0, 0, torch.div(torch.ones_like(k), k)), False)
         if native := kernels.of(__name__, x):
-            code = torch.empty(BLOCK * bits // 8 * view.blocks, dtype=torch.uint8)
-            base = torch.empty(native.segments(*view_arguments(view)), 1, dtype=torch.int8)
+            code = torch.empty(BLOCK * bits // 8 * view.blocks, dtype=torch.uint8, device=x.device)
+            base = torch.empty(native.segments(*view_arguments(view)), 1, dtype=torch.int8, device=x.device)
             native.encode(x, *view_arguments(view), k, delta, bits, lfc, offset == "min", self.options["seed"],
                           self.options["rounding"] == "nearest", code, base)
         else:
             code, base = self._encode(values, view, scales, delta, lfc)
         return Packed(self.mode.name, tuple(x.shape), (code, base, scales, bits), codec.size(shape, bits),
-                      2 * view.planes, code.nbytes + base.nbytes + 8 * view.planes)
+                      2 * view.planes, code.nbytes + base.nbytes + 8 * view.planes, x.dtype)
 
     def _encode(self, values, view, scales, delta, lfc):
         """Codes and levels of all values, computed in parts."""
@@ -120,10 +124,10 @@ class Division:
         return joined(codes), joined(bases)
 
     def decode(self, packed: Packed) -> torch.Tensor:
-        """The float32 tensor of a :class:`~actcodec.torch.packed.Packed`."""
+        """The tensor of a :class:`~actcodec.torch.packed.Packed`."""
         code, base, scales, bits = packed.data
         view = views.view(model_shape(packed.shape))
-        x = torch.empty(packed.shape, device=code.device)
+        x = torch.empty(packed.shape, dtype=packed.dtype, device=code.device)
         if native := kernels.of(__name__, code, base):
             native.decode(code, base, *view_arguments(view), scales.r, bits, x)
             return x
@@ -135,7 +139,7 @@ class Division:
             level_of, base = base[:len(segments.plane)], base[len(segments.plane):]
             blocks = unpack_codes(mine, bits, BLOCK * part.blocks).view(-1, LANES, LANES)
             q = self._function(level)(blocks, level_of, part, segments, bits)
-            y = self._function(sfpr.dequantize)(q, part.jpegact, scales_of(scales, planes))
+            y = self._function(sfpr.dequantize)(q, part.jpegact, scales_of(scales, planes), torch.float32)
             values[planes] = y.view(planes.stop - planes.start, -1)
         return x
 
@@ -157,7 +161,8 @@ class Division:
     def _fitted(self, x, view, lfc):
         """k and delta of all planes."""
         if native := kernels.of(__name__, x):
-            k, delta = torch.empty(view.planes), torch.empty(view.planes, dtype=torch.int8)
+            k = torch.empty(view.planes, device=x.device)
+            delta = torch.empty(view.planes, dtype=torch.int8, device=x.device)
             native.fit(x, *view_arguments(view), self.options["bits"], lfc, self.options["offset"] == "min",
                        float(golden_sfpr.LARGEST), k, delta)
             return k, delta

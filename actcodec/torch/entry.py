@@ -30,7 +30,8 @@ class Form:
             # detached, it does not keep its graph alive, but shares its version
             self.packed, self.version = tensor.detach(), tensor._version
         elif need is None:
-            values = tensor.detach().resolve_neg().float().contiguous()
+            values = tensor.detach().resolve_neg().contiguous()
+            values = values if hasattr(codec, "reads") and codec.reads(values) else values.float()
             self.packed = codec.encode(values.view(saved.shape_of(values.shape)))
         else:
             self.packed = need.encode(codec, tensor)

@@ -72,7 +72,11 @@ class Dpr:
     def __init__(self, mode: str, compile: bool = False, **options: Any) -> None:
         self.mode, self.options = codecs.find(mode), codecs.find(mode).option_values(options)
         self.form = self.mode.parameter["form"]
-        self._function = compiled if compile else lambda function: function
+        self._compile, self._function = compile, compiled if compile else lambda function: function
+
+    def reads(self, x: torch.Tensor) -> bool:
+        """Whether :meth:`encode` reads a tensor of 16 bits."""
+        return bool(self.form) and not self.sparse and not self._compile and kernels.read(__name__, x)
 
     def encode(self, x: torch.Tensor) -> Packed:
         """:class:`~actcodec.torch.packed.Packed` of a contiguous float32 tensor."""
@@ -88,13 +92,14 @@ class Dpr:
         if form:
             data = self._codes(data, form)
         nbytes = data.nbytes + (0 if bits is None else bits.nbytes)
-        return Packed(self.mode.name, tuple(x.shape), (data, bits), size, side, nbytes)
+        return Packed(self.mode.name, tuple(x.shape), (data, bits), size, side, nbytes, x.dtype)
 
     def _codes(self, x, form):
         """The codes of flat values, as they are kept, computed in parts."""
         if native := kernels.of(__name__, x):
             n = x.numel()
-            data = torch.empty(-(-n // form.per_word) if WORD % form.width else n, dtype=TYPES[form.width])
+            data = torch.empty(-(-n // form.per_word) if WORD % form.width else n, dtype=TYPES[form.width],
+                               device=x.device)
             native.encode(x, n, form.width, *extremes(form), data)
             return data
         parts = []
@@ -104,9 +109,9 @@ class Dpr:
             parts.append(pack_words(codes, form.width) if WORD % form.width else codes)
         return joined(parts)
 
-    def _values(self, data, form, count):
-        """The inverse of ``_codes``: ``count`` flat values."""
-        x = torch.empty(count, dtype=torch.float32, device=data.device)
+    def _values(self, data, form, count, dtype):
+        """The inverse of ``_codes``: ``count`` flat values; other than float32 by kernels alone."""
+        x = torch.empty(count, dtype=dtype, device=data.device)
         if native := kernels.of(__name__, data):
             native.decode(data, count, form.width, x)
             return x
@@ -121,12 +126,12 @@ class Dpr:
         return x
 
     def decode(self, packed: Packed) -> torch.Tensor:
-        """The float32 tensor of a :class:`~actcodec.torch.packed.Packed`."""
+        """The tensor of a :class:`~actcodec.torch.packed.Packed`."""
         form, (data, bits) = self.form and dpr.named(self.form), packed.data
         count = torch.Size(packed.shape).numel()
         if form:
             number = data.numel() * (form.per_word if WORD % form.width else 1)  # the last word may have spare codes
-            data = self._values(data, form, count if bits is None else number)
+            data = self._values(data, form, count if bits is None else number, packed.dtype)
         return Sparse(bits, data).dense(count).view(packed.shape)
 
 

@@ -13,7 +13,7 @@ from actcodec.codecs.compressed import view as model_shape
 from actcodec.codecs.mode import Mode
 from actcodec.golden.jpegact import sfpr as golden_sfpr
 from actcodec.golden.offload import blocks
-from actcodec.torch import blockcodes, quantize, runlength, sfpr, tiles
+from actcodec.torch import blockcodes, kernels, quantize, runlength, sfpr, tiles
 from actcodec.torch.compiled import compiled
 from actcodec.torch.packed import Packed
 from actcodec.torch.packing import Sparse, capturing, pack_bits, sparse, unpack_floats
@@ -31,7 +31,11 @@ class Lane:
         self.waits = stage(self.mode.variant(self.options)) in blockcodes.CODERS
         self._plans: dict[Any, Any] = {}
         self._tables: dict[tuple[str, torch.device], torch.Tensor] = {}
-        self._function = compiled if compile else lambda function: function
+        self._compile, self._function = compile, compiled if compile else lambda function: function
+
+    def reads(self, x: torch.Tensor) -> bool:
+        """Whether :meth:`encode` reads a tensor of 16 bits."""
+        return self.mode.scaled and not self._compile and kernels.read(sfpr.__name__, x)
 
     def encode(self, x: torch.Tensor) -> Packed:
         """:class:`Packed` of a contiguous float32 tensor of 1 to 5 dimensions."""
@@ -59,10 +63,10 @@ class Lane:
             words = sparse(q)
             size += form.item * words.count if form.kind == "mask" else runlength.size(q)
             q = words
-        return Packed(name, tuple(x.shape), (q, scales), size, side, q.nbytes + 8 * len(scales.k))
+        return Packed(name, tuple(x.shape), (q, scales), size, side, q.nbytes + 8 * len(scales.k), x.dtype)
 
     def decode(self, packed: Packed) -> torch.Tensor:
-        """The float32 tensor of a :class:`Packed`."""
+        """The tensor of a :class:`Packed`."""
         view, mode, *_ = self._plan(packed.shape)
         q, beside = packed.data  # scales, or the version of a tensor that is kept as it is
         if keeps_bits(mode):
@@ -81,7 +85,8 @@ class Lane:
                 q = q.view(8, 8, -1) if mode.tiled else q
             elif isinstance(q, blockcodes.Encoded):
                 q = blockcodes.values_of_lines(blockcodes.decode(stage(mode), q), view, mode.tiled)
-            x = self._function(decode_values)(q, view, beside, way(mode)[1], self._table(mode, q.device))
+            x = self._function(decode_values)(q, view, beside, way(mode)[1], self._table(mode, q.device),
+                                              packed.dtype)
         return x.view(packed.shape)
 
     def _plan(self, shape):
@@ -123,10 +128,13 @@ def keeps_bits(mode: Mode) -> bool:
 
 def encode_values(x: torch.Tensor, view: Any, scales: Any, signs: Any, way: Any, table: Any) -> Any:
     """int8 values, or coefficients if there is a ``table``, which are quantized by ``way``."""
-    q = sfpr.quantize(x, view, scales, signs)
-    return q if table is None else tiles.transform(q, view, way, table)
+    if table is None:
+        return sfpr.quantize(x, view, scales, signs)
+    return tiles.encode(x, view, scales, signs, way, table)
 
 
-def decode_values(q: torch.Tensor, view: Any, scales: Any, way: Any, table: Any) -> Any:
-    """The inverse of :func:`encode_values`: flat float32 values."""
-    return sfpr.dequantize(q if table is None else tiles.restore(q, view, way, table), view, scales)
+def decode_values(q: torch.Tensor, view: Any, scales: Any, way: Any, table: Any, dtype: Any) -> Any:
+    """The inverse of :func:`encode_values`: flat values."""
+    if table is None:
+        return sfpr.dequantize(q, view, scales, dtype)
+    return tiles.decode(q, view, scales, way, table, dtype)

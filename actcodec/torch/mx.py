@@ -36,47 +36,68 @@ class Mx:
         self.mode, self.options = codecs.find(mode), codecs.find(mode).option_values(options)
         self.form, self.coder = element.FORMATS[self.options["format"]], self.options["coder"]
         self.waits = self.coder in blockcodes.CODERS
+        self._width = self.form.width if self.coder == "none" else 8  # of a code as it is kept
         self._values = torch.from_numpy(values(self.form))
-        self._function = compiled if compile else lambda function: function
+        self._compile, self._function = compile, compiled if compile else lambda function: function
+
+    def reads(self, x: torch.Tensor) -> bool:
+        """Whether :meth:`encode` reads a tensor of 16 bits."""
+        return not self._compile and kernels.read(__name__, x)
 
     def encode(self, x: torch.Tensor) -> Packed:
         """:class:`~actcodec.torch.packed.Packed` of a contiguous float32 tensor of 1 to 5 dimensions."""
         whole, view = tuple(x.shape), blocks.view(model_shape(x.shape))
+        scale, elements = self._encoded(x, view)
+        if self.coder != "none":
+            return self._encode(whole, scale, elements, x.dtype)
+        size = scale.nbytes + elements.nbytes
+        return Packed(self.mode.name, whole, (scale, elements), size, 0, size, x.dtype)
+
+    def _encoded(self, x: torch.Tensor, view: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        """Scales, and codes as they are kept, or, for a coder, one byte each."""
+        form, width = self.form, self._width
+        if native := kernels.fused(__name__, x):
+            n = view.blocks(False) * (blocks.BLOCK // GROUP)
+            scales_of = torch.empty(n, dtype=torch.uint8, device=x.device)
+            codes = torch.empty(n * GROUP * width // 8, dtype=torch.uint8, device=x.device)
+            native.encode(x, view.rows, view.width, view.padded_width, form.emax, above(form, self.options["rule"]),
+                          *layout(form), width, scales_of, codes)
+            return scales_of, codes
         x = padded(x.view(view.rows, view.width), blocks.LANES).view(-1)
         x = padded(x, blocks.BLOCK).view(-1, GROUP)
         scale, elements = [], []
         for part in x.split(part_of(x) // GROUP):
-            mine = self._function(scales)(part, self.form, self.options["rule"])
+            mine = self._function(scales)(part, form, self.options["rule"])
             scale.append(mine)
-            codes = self._function(encode_values)(part, mine, self.form)
-            elements.append(pack(codes, self.form.width if self.coder == "none" else 8))
-        data = joined(scale), joined(elements)
-        if self.coder != "none":
-            return self._encode(whole, *data)
-        size = data[0].nbytes + data[1].nbytes
-        return Packed(self.mode.name, whole, data, size, 0, size)
+            elements.append(pack(self._function(encode_values)(part, mine, form), width))
+        return joined(scale), joined(elements)
 
-    def _encode(self, shape: tuple[int, ...], scale: torch.Tensor, codes: torch.Tensor) -> Packed:
+    def _encode(self, shape: tuple[int, ...], scale: torch.Tensor, codes: torch.Tensor, dtype: torch.dtype) -> Packed:
         """Codes, one byte each, compressed by the coder."""
         size = scale.nbytes
         if self.coder in blockcodes.CODERS:
             smallest, more = blockcodes.smallest(self.coder, codes.view(-1, blocks.BLOCK), (False, True))
             side = self.mode.model.side_bytes(model_shape(shape), **self.options)
-            return Packed(self.mode.name, shape, (scale, smallest), size + more, side, scale.nbytes + smallest.nbytes)
+            return Packed(self.mode.name, shape, (scale, smallest), size + more, side, scale.nbytes + smallest.nbytes,
+                          dtype)
         some = sparse(codes)
         size += len(codes) // blocks.LANES + some.count  # with a bit for each code
-        return Packed(self.mode.name, shape, (scale, some), size, 0, scale.nbytes + some.nbytes)
+        return Packed(self.mode.name, shape, (scale, some), size, 0, scale.nbytes + some.nbytes, dtype)
 
     def decode(self, packed: Packed) -> torch.Tensor:
-        """The float32 tensor of a :class:`~actcodec.torch.packed.Packed`."""
+        """The tensor of a :class:`~actcodec.torch.packed.Packed`."""
         scale, elements = packed.data
-        view, width = blocks.view(model_shape(packed.shape)), self.form.width if self.coder == "none" else 8
+        view, width = blocks.view(model_shape(packed.shape)), self._width
         if isinstance(elements, blockcodes.Encoded):
             elements = blockcodes.decode(self.coder, elements).view(-1)
         elif isinstance(elements, Sparse):
             elements = elements.dense(GROUP * len(scale))
-        x = torch.empty(len(scale), GROUP, device=scale.device)
         table = self._values.to(scale.device)
+        if native := kernels.fused(__name__, scale, elements):
+            x = torch.empty(packed.shape, dtype=packed.dtype, device=scale.device)
+            native.decode(elements, scale, table, view.rows, view.width, view.padded_width, width, x)
+            return x
+        x = torch.empty(len(scale), GROUP, device=scale.device)
         step = part_of(x) // GROUP
         for i in range(0, len(x), step):
             mine = scale[i:i + step]
@@ -97,21 +118,33 @@ def power(exponent: torch.Tensor) -> torch.Tensor:
     return (exponent.long() + BIAS64 << FRACTION64).view(torch.float64)
 
 
+def above(form: element.Format, rule: str) -> int:
+    """The largest fraction, as bits of a float32, that does not round a scale up."""
+    if rule == "rceil":  # the fraction of the format's largest value
+        return int((form.most / 2**form.emax - 1) * 2**FRACTION)
+    if rule == "even":  # half a unit of the element's last place below the next power rounds up to it
+        return NORMAL - (1 << FRACTION - 1 - form.mantissa) - 1
+    return NORMAL  # no fraction is above it
+
+
+def layout(form: element.Format) -> tuple[Any, ...]:
+    """What kernels know of a format: bits of exponent and mantissa, bias, the magnitude that becomes the code of the
+    largest one, this code, that of an infinity, and that of NaN or -1."""
+    half = 2.0**(form.emax - form.mantissa - 1)  # of the last step
+    return (form.exponent, form.mantissa, form.bias, form.most + half, form.largest,
+            form.largest if form.infinity is None else form.infinity, -1 if form.nan is None else form.nan)
+
+
 def scales(x: torch.Tensor, form: element.Format, rule: str) -> torch.Tensor:
     """As golden's ``scale.scales``, of float32 [n, 32]: uint8 [n]."""
-    above = NORMAL  # no fraction is above it
-    if rule == "rceil":  # the fraction of the format's largest value
-        above = int((form.most / 2**form.emax - 1) * 2**FRACTION)
-    elif rule == "even":  # half a unit of the element's last place below the next power rounds up to it
-        above = NORMAL - (1 << FRACTION - 1 - form.mantissa) - 1
     if native := kernels.of(__name__, x):
         scale = torch.empty(len(x), dtype=torch.uint8)
-        native.scales(x, len(x), form.emax, above, form.nan is None, scale)
+        native.scales(x, len(x), form.emax, above(form, rule), form.nan is None, scale)
         return scale
     bits = x.view(torch.int32) & MAGNITUDE
     most = torch.where((bits >= NORMAL) & (bits < INFINITE), bits, 0).amax(1)
     fraction, k = most & NORMAL - 1, (most >> FRACTION) - BIAS
-    scale = (k - form.emax + (fraction > above)).clamp(-BIAS, BIAS) + BIAS
+    scale = (k - form.emax + (fraction > above(form, rule))).clamp(-BIAS, BIAS) + BIAS
     scale = torch.where(most == 0, 0, scale)
     if form.nan is None:
         scale = torch.where((bits > INFINITE).any(1), NAN, scale)
@@ -120,13 +153,11 @@ def scales(x: torch.Tensor, form: element.Format, rule: str) -> torch.Tensor:
 
 def encode_values(x: torch.Tensor, scale: torch.Tensor, form: element.Format) -> torch.Tensor:
     """As golden's ``element.encode``: codes, uint8 [n, 32], of float32 [n, 32] and scales [n]."""
-    infinity = form.largest if form.infinity is None else form.infinity
-    half = 2.0**(form.emax - form.mantissa - 1)  # of the last step
     if native := kernels.of(__name__, x, scale):
         codes = torch.empty(x.shape, dtype=torch.uint8)
-        native.encode(x, len(x), scale, form.exponent, form.mantissa, form.bias, form.most + half, form.largest,
-                      infinity, -1 if form.nan is None else form.nan, codes)
+        native.encode(x, len(x), scale, *layout(form), codes)
         return codes
+    *_, beyond, largest, infinity, _ = layout(form)
     bits = x.view(torch.int32) & MAGNITUDE
     infinite, nan = bits == INFINITE, bits > INFINITE
     finite = torch.where((bits >= NORMAL) & (bits < INFINITE), x.abs(), 0).double()
@@ -137,8 +168,7 @@ def encode_values(x: torch.Tensor, scale: torch.Tensor, form: element.Format) ->
         code = torch.round(s * power(fraction - octave)).long() + (octave << form.mantissa)
     else:
         code = torch.round(s * 2.0**fraction).long()
-    beyond = s >= form.most + half
-    code = torch.where(beyond, form.largest, code)
+    code = torch.where(s >= beyond, largest, code)
     code = torch.where(infinite, infinity, code)
     negative = x.view(torch.int32) < 0
     signed = code | negative.long() << form.width - 1 if form.exponent else torch.where(negative, -code, code)

@@ -18,6 +18,7 @@ class Packed:
     payload: int | torch.Tensor  # bytes of the payload that the hardware would send
     side: int  # of scales and the like
     held: int  # bytes actually in memory
+    dtype: torch.dtype = torch.float32  # of the tensor that comes back
 
     @property
     def nbytes(self) -> int:

@@ -84,7 +84,7 @@ def unpack_bits(bits: torch.Tensor, count: int) -> torch.Tensor:
 def unpack_floats(bits: torch.Tensor, count: int) -> torch.Tensor:
     """The same, as float32."""
     if native := kernels.of(__name__, bits):
-        out = torch.empty(count)
+        out = torch.empty(count, device=bits.device)
         native.unpack_floats(bits, count, out)
         return out
     return unpack_bits(bits, count).float()
@@ -93,7 +93,7 @@ def unpack_floats(bits: torch.Tensor, count: int) -> torch.Tensor:
 def pack_codes(codes: torch.Tensor, bits: int) -> torch.Tensor:
     """Flat codes of 1, 2, 4 or 8 bits (uint8), packed into bytes."""
     if native := kernels.of(__name__, codes):
-        data = torch.empty(-(-codes.numel() * bits // 8), dtype=torch.uint8)
+        data = torch.empty(-(-codes.numel() * bits // 8), dtype=torch.uint8, device=codes.device)
         native.pack_codes(codes, codes.numel(), bits, data)
         return data
     data = padded(codes, 8 // bits)
@@ -106,7 +106,7 @@ def pack_codes(codes: torch.Tensor, bits: int) -> torch.Tensor:
 def unpack_codes(data: torch.Tensor, bits: int, count: int) -> torch.Tensor:
     """The inverse of :func:`pack_codes`: ``count`` codes."""
     if native := kernels.of(__name__, data):
-        codes = torch.empty(count, dtype=torch.uint8)
+        codes = torch.empty(count, dtype=torch.uint8, device=data.device)
         native.unpack_codes(data, count, bits, codes)
         return codes
     width = 8
@@ -149,7 +149,7 @@ class Sparse(NamedTuple):
         if self.bits is None:
             return self.values
         if native := kernels.of(__name__, self.bits, self.values):
-            out = torch.empty(count, dtype=self.values.dtype)
+            out = torch.empty(count, dtype=self.values.dtype, device=self.values.device)
             native.scatter(self.bits, self.values, self.values.numel(), count, out.itemsize, out)
             return out
         out = torch.zeros(count, dtype=self.values.dtype, device=self.values.device)
@@ -163,6 +163,8 @@ def sparse(x: torch.Tensor, negative_zero: bool = False) -> Sparse:
     numbers = x.view(torch.int32) if negative_zero else x
     if capturing(x):
         return Sparse(None, x, torch.count_nonzero(numbers))
+    if numbers.dtype in KINDS and (native := kernels.fused(__name__, x)):
+        return Sparse(*native.sparse(numbers, x))
     if numbers.dtype in KINDS and (native := kernels.of(__name__, x)):
         mask = torch.empty(-(-x.numel() // 8), dtype=torch.uint8)
         count = native.pack_nonzero(numbers, x.numel(), KINDS[numbers.dtype], mask)

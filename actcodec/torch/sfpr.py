@@ -50,7 +50,7 @@ def scales(x: torch.Tensor, view: Any, magnitudes: Any = magnitudes, scaling: st
     shape, plain = planes(view), False
     limit, floor = float(sfpr.limit(scaling, cap)), float(sfpr.peak(clip) / sfpr.LARGEST)
     if native := kernels.of(__name__, x):
-        k, r = torch.empty(2, shape.channels).unbind()
+        k, r = torch.empty(2, shape.channels, device=x.device).unbind()
         plain = bool(native.scales(x, *shape, float(sfpr.peak(clip)), limit, floor, float(sfpr.SMALLEST), PLAIN, k, r))
         return Scales(k, r, plain)
     x = x.view(shape.rows, shape.length)
@@ -75,7 +75,7 @@ def quantize(x: torch.Tensor, view: Any, scale: Any, signs: bool = False) -> tor
     so it is rounded only once."""
     shape = planes(view)
     if native := kernels.of(__name__, x):
-        y = torch.empty(x.numel(), dtype=torch.int8)
+        y = torch.empty(x.numel(), dtype=torch.int8, device=x.device)
         native.quantize(x, *shape, scale.k, scale.plain, signs, y)
         return y
     x, k = x.view(shape.rows, shape.length), scale.k.double().repeat(shape.rows // shape.channels)[:, None]
@@ -92,11 +92,11 @@ def quantize(x: torch.Tensor, view: Any, scale: Any, signs: bool = False) -> tor
     return y.view(-1)
 
 
-def dequantize(y: torch.Tensor, view: Any, scale: Any) -> torch.Tensor:
-    """Flat float32 values of flat int8 ones. Each product is rounded once."""
+def dequantize(y: torch.Tensor, view: Any, scale: Any, dtype: torch.dtype) -> torch.Tensor:
+    """Flat values of flat int8 ones; other than float32 by kernels alone. Each product is rounded to float32, once."""
     shape = planes(view)
     if native := kernels.of(__name__, y):
-        x = torch.empty(y.numel())
+        x = torch.empty(y.numel(), dtype=dtype, device=y.device)
         native.dequantize(y, *shape, scale.r, x)
         return x
     x = torch.mul(y.view(shape.rows, shape.length), scale.r.repeat(shape.rows // shape.channels)[:, None])

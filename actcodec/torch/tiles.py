@@ -5,19 +5,43 @@ from typing import Any
 
 import torch
 
-from actcodec.torch import dct, kernels, packing
+from actcodec.torch import dct, kernels, packing, sfpr
 from actcodec.torch import quantize as ways
 
-__all__ = ["restore", "transform"]
+__all__ = ["decode", "encode", "restore", "transform"]
 
 FORWARD, BACK = zip(*(one[:2] for one in ways.WAYS.values()), strict=True)  # kernels know functions by their index
+
+
+def encode(x: torch.Tensor, view: Any, scales: Any, signs: bool, quantize: Any, table: Any) -> Any:
+    """:func:`transform` of what SFPR makes of a contiguous float32 tensor."""
+    if native := kernels.fused(__name__, x, table):
+        q = torch.empty(8, 8, view.blocks(True), dtype=torch.int8, device=x.device)
+        native.encode(x, *_planes(view), scales.k, signs, FORWARD.index(quantize), table, q)
+        return q
+    return transform(sfpr.quantize(x, view, scales, signs), view, quantize, table)
+
+
+def decode(q: torch.Tensor, view: Any, scales: Any, dequantize: Any, table: Any, dtype: torch.dtype) -> Any:
+    """The inverse of :func:`encode`: flat values."""
+    if native := kernels.fused(__name__, q, table):
+        x = torch.empty(view.rows * view.width, dtype=dtype, device=q.device)
+        native.decode(q, *_planes(view), scales.r, BACK.index(dequantize), table, x)
+        return x
+    return sfpr.dequantize(restore(q, view, dequantize, table), view, scales, dtype)
+
+
+def _planes(view):
+    """Rows and width of a tensor, and the rows of a plane that has a scale, in so many channels."""
+    shape = sfpr.planes(view)
+    return view.rows, view.width, shape.length // view.width, shape.channels
 
 
 def transform(y: torch.Tensor, view: Any, quantize: Any, table: Any) -> Any:
     """Quantized coefficients, int8 [8, 8, blocks], of flat int8 values seen as golden's ``view``; ``quantize`` is a
     function of :mod:`actcodec.torch.quantize`, ``table`` its shifts or divisors, int32 [8, 8, 1]."""
     if native := kernels.of(__name__, y, table):
-        q = torch.empty(8, 8, view.blocks(True), dtype=torch.int8)
+        q = torch.empty(8, 8, view.blocks(True), dtype=torch.int8, device=y.device)
         native.transform(y, view.rows, view.width, FORWARD.index(quantize), table, q)
         return q
     y = y.view(view.rows, view.width)
@@ -35,7 +59,7 @@ def transform(y: torch.Tensor, view: Any, quantize: Any, table: Any) -> Any:
 def restore(q: torch.Tensor, view: Any, dequantize: Any, table: Any) -> Any:
     """The inverse of :func:`transform`: flat int8 values."""
     if native := kernels.of(__name__, q, table):
-        y = torch.empty(view.rows * view.width, dtype=torch.int8)
+        y = torch.empty(view.rows * view.width, dtype=torch.int8, device=q.device)
         native.restore(q, view.rows, view.width, BACK.index(dequantize), table, y)
         return y
     y = torch.empty(-(-view.rows // 8), 8, view.tiles_per_row, 8, dtype=torch.int8, device=q.device)

@@ -1,14 +1,18 @@
-"""Native kernels of the codecs: C++ for float32 tensors on the CPU, the same bits in fewer passes over memory.
+"""Native kernels of the codecs: C++ for float32 tensors on the CPU, Triton on a GPU, the same bits in fewer passes over
+memory.
 
-A family is one source here. It is compiled when it is first used, and kept in the cache of all builds by its content,
-the compiler's command and the processor. Where there is no compiler, on another device, while a graph is traced, and
-with ``enabled = False``, the operations of PyTorch do the same.
+A family is one source of each here. One in C++ is compiled when it is first used, and kept in the cache of all builds
+by its content, the compiler's command and the processor. Triton is imported with the first tensor on a GPU, and has a
+cache of its own. Where there is no compiler or no Triton, on another device, while a graph is traced, and with
+``enabled = False``, the operations of PyTorch do the same.
 """
 
 from __future__ import annotations
 
 import ctypes
 import hashlib
+import importlib
+import importlib.util
 import platform
 import warnings
 from collections.abc import Callable
@@ -20,14 +24,18 @@ import torch
 
 from actcodec.sim.toolchain import SimulationError, build_once, cache_folder, call, compiler
 
-__all__ = ["Library", "library", "of"]
+__all__ = ["Library", "fused", "library", "of", "read"]
 
 enabled = True
+interpreted = False
+"""Whether kernels of a GPU take tensors on the CPU, for tests. The interpreter runs them if TRITON_INTERPRET is set
+in the environment before Triton is imported."""
 
 HEADER = Path(__file__).with_name("common.h")
 # Bits are those of golden only if no product and sum are rounded as one.
 FLAGS = ("-std=c++17", "-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fwrapv",
          "-fPIC", "-shared", "-pthread")
+OLDEST = 8, 0  # compute capability
 
 
 class Library:
@@ -89,10 +97,50 @@ def _processor():
     return [line for line in lines if line.startswith(("flags", "Features", "model name"))][:2]
 
 
-def of(module: str, *tensors: torch.Tensor) -> Library | None:
-    """The library of a module, whose source has the module's name, if it can work on these tensors."""
-    if torch.compiler.is_compiling() or not enabled:
+def of(module: str, *tensors: torch.Tensor) -> Any:
+    """The functions of a module's source in C++ or Triton, which has the module's name, if it can work on these
+    tensors."""
+    if not _usable(tensors):
         return None
-    if not all(one.device.type == "cpu" and one.is_contiguous() for one in tensors):
+    if not interpreted and all(one.device.type == "cpu" for one in tensors):
+        return library(module.rpartition(".")[2])
+    return fused(module, *tensors)
+
+
+def fused(module: str, *tensors: torch.Tensor) -> Any:
+    """The functions of its source in Triton alone, some of which do what are several ones in C++."""
+    if not _usable(tensors) or not all(_on_gpu(one.device) for one in tensors):
         return None
-    return library(module.rpartition(".")[2])
+    return _in_triton(module.rpartition(".")[2])
+
+
+def read(module: str, x: torch.Tensor) -> bool:
+    """Whether its source in Triton reads a tensor of 16 bits as it is, and writes one."""
+    return x.dtype in (torch.float16, torch.bfloat16) and fused(module, x) is not None
+
+
+def _usable(tensors):
+    return enabled and not torch.compiler.is_compiling() and all(one.is_contiguous() for one in tensors)
+
+
+@cache
+def _capable(device):
+    """Whether a GPU has what the kernels are compiled for in tests."""
+    return torch.cuda.get_device_capability(device) >= OLDEST
+
+
+def _on_gpu(device):
+    return interpreted if device.type == "cpu" else device.type == "cuda" and _capable(device)
+
+
+@cache
+def _in_triton(name):
+    """The module ``name`` here; None if there is none, and, with a warning, if there is no Triton."""
+    if importlib.util.find_spec(f"{__name__}.{name}") is None:
+        return None
+    try:
+        return importlib.import_module(f"{__name__}.{name}")
+    except ImportError as error:
+        warnings.warn(f"codecs run as operations of PyTorch, which is slower: no kernels of {name} in Triton ({error})",
+                      stacklevel=3)
+        return None

@@ -1,0 +1,286 @@
+"""Kernels in Triton are golden bit for bit, as the operations are; without a GPU, by Triton's interpreter."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+
+import actcodec.torch as at
+from actcodec.golden.jpegact import rle
+from actcodec.golden.mx import element
+from actcodec.golden.offload import blocks
+from actcodec.torch import kernels, packing, quantize, runlength, tiles
+from actcodec.torch.golden import codec
+from tb.torch import ptx
+from tb.torch.conftest import IN_TRITON
+from tb.torch.test_lane import nasty, random, same, tiny
+
+# some products are infinite, before other codes take the place of theirs, or as float16
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+SHAPES = [(2, 5, 9, 19), (1, 2, 24, 20), (3, 4, 3, 3), (700,), (1,)]  # tiles across planes, in planes, and none
+
+
+def ties(shape, seed):
+    """Half way between two codes, and scales half way between two bfloat16."""
+    rng = np.random.default_rng(seed)
+    x = (rng.integers(-4096, 4096, shape) >> rng.integers(0, 12, shape)) * np.exp2(rng.integers(-8, 1, shape))
+    if len(shape) > 1:
+        scale = (rng.integers(128, 256, shape[1]) + 0.5) / 128
+        x = x / np.maximum(np.abs(x).max(), 1)
+        x.reshape(*shape[:2], -1)[0, :, 0] = 144 / scale
+    return x.astype(np.float32)
+
+
+@pytest.fixture
+def launches(triton, monkeypatch):
+    """The launches of a test."""
+    from actcodec.torch.kernels import launch
+
+    found = []
+    monkeypatch.setattr(launch, "record", lambda *one: found.append(ptx.Launch.of(*one)))
+    return found
+
+
+@pytest.mark.parametrize("mode, options", IN_TRITON, ids=str)
+@pytest.mark.parametrize("make", [random, nasty, tiny])
+def test_modes_are_golden(make, mode, options, triton, launches):
+    for seed, shape in enumerate(SHAPES):
+        same(make(shape, seed), mode, options, triton)
+    same(ties(SHAPES[0], ord(make.__name__[0])), mode, options, triton)
+    assert launches
+
+
+def held(data):
+    """The bits of all tensors of a payload."""
+    if isinstance(data, torch.Tensor):
+        return [data.contiguous().view(-1).view(torch.uint8).tolist()]
+    return [bits for one in data for bits in held(one)] if isinstance(data, tuple) else []
+
+
+@pytest.mark.parametrize("mode, options", IN_TRITON, ids=str)
+def test_what_is_held_is_that_of_the_operations(mode, options, triton, monkeypatch):
+    one, x = codec(mode, options), torch.from_numpy(ties((2, 4, 3, 20), 6)).to(triton)  # some rows end with a block
+    found = held(one.encode(x).data)
+    monkeypatch.setattr(kernels, "enabled", False)
+    assert found and found == held(one.encode(x).data)
+
+
+def test_many_channels_and_programs(triton):
+    for mode in "sfpr-zvc", "mx", "dpr-fp10":
+        same(ties((2, 1500, 2, 2), 1), mode, {}, triton)
+    same(random((2, 3, 40, 41), 2), "jpeg-act", {}, triton)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("mode, options", [("sfpr", {}), ("jpeg-act", {}), ("dpr-fp10", {}), ("mx", {"rule": "even"}),
+                                           ("division", {}),
+                                           ("mx", {"format": "e4m3", "coder": "zvc"})], ids=str)
+def test_tensors_of_16_bits_are_read_and_written(mode, options, dtype, triton):
+    one = codec(mode, options)
+    for make in nasty, random:
+        x = torch.from_numpy(make((2, 5, 9, 19), 2)).to(triton, dtype)
+        assert one.reads(x) and not one.reads(x.float()) and not one.reads(x.transpose(2, 3))
+        found, expected = one.encode(x), one.encode(x.float())
+        assert (found.nbytes, found.side, found.held) == (expected.nbytes, expected.side, expected.held)
+        y, z = one.decode(found), one.decode(expected).to(dtype)
+        assert y.dtype == dtype and torch.equal(y.isnan(), z.isnan())
+        assert torch.equal(y.nan_to_num(1).view(torch.int16), z.nan_to_num(1).view(torch.int16))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("preset", ["jpeg-act", "gist-fp8"])
+def test_a_model_of_16_bits_has_the_gradients_of_the_operations(preset, dtype, triton, launches, monkeypatch):
+    x, gradients = torch.from_numpy(random((4, 3, 8, 8), 1)).to(triton, dtype), []
+    for enabled in True, False:
+        monkeypatch.setattr(kernels, "enabled", enabled)
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.BatchNorm2d(8), torch.nn.ReLU(),
+                                    torch.nn.Conv2d(8, 4, 3)).to(triton, dtype)
+        with at.Compress(model, preset, min_values=1):
+            loss = model(x).square().mean()
+        loss.backward()
+        gradients.append(torch.cat([one.grad.reshape(-1) for one in model.parameters()]))
+    assert torch.equal(*gradients)
+    assert any(f"*{ptx.TYPES[dtype]}" in one.types for one in launches)
+
+
+@pytest.mark.parametrize("way", quantize.WAYS)
+def test_tiles_are_those_of_the_operations_for_every_extreme(way, triton, monkeypatch):
+    if triton == "cpu":
+        monkeypatch.setattr("actcodec.torch.kernels.tiles.TILES", 2048)  # in one program
+    rng, (forward, back, _) = np.random.default_rng(0), quantize.WAYS[way]
+    view = blocks.view((1, 1, 400, 204))
+    y = np.where(rng.random((400, 204)) < 0.5, rng.integers(-128, 128, (400, 204)), rng.choice([-128, 127], (400, 204)))
+    y = torch.from_numpy(y.astype(np.int8)).view(-1).to(triton)
+    q = torch.from_numpy(rng.integers(-128, 128, (8, 8, view.blocks(True))).astype(np.int8)).to(triton)
+    name, options = {"shift": ("jpeg-act", {}), "divide": ("jpeg-base", {}),
+                     "steps": ("jpeg-act", {"quantizer": "div"})}[way]
+    one = codec(name, options)
+    table = one._table(one.mode.variant(one.options), torch.device(triton))
+    found = tiles.transform(y, view, forward, table), tiles.restore(q, view, back, table)
+    monkeypatch.setattr(kernels, "enabled", False)
+    assert torch.equal(found[0], tiles.transform(y, view, forward, table))
+    assert torch.equal(found[1], tiles.restore(q, view, back, table))
+
+
+def test_lengths_of_jpeg_codes_are_goldens(triton):
+    rng = np.random.default_rng(5)
+    q = rng.integers(-128, 128, (300, 64)) * (rng.random((300, 64)) < rng.random((300, 1)) ** 3)
+    q[0], q[1, :-1], q[1, -1] = 0, 0, -128
+    q = q.astype(np.int8)
+    rows = torch.from_numpy(q).to(triton).T.reshape(8, 8, -1)
+    for part in slice(0, 1), slice(1, 2), slice(0, 300):
+        size = len(rle.encode(q[part])[0]) - len(q[part])
+        assert int(runlength.size(rows[:, :, part].contiguous())) == size
+
+
+@pytest.mark.parametrize("name", element.FORMATS)
+def test_ties_at_the_largest_element_of_mx_are_goldens(name, triton):
+    form = element.FORMATS[name]
+    tie = np.float32(form.most + 2.0 ** (form.emax - form.mantissa - 1))  # of the largest and what would be next
+    x = np.tile([tie, np.nextafter(tie, np.float32(0)), np.nextafter(tie, np.float32(np.inf)), form.most], 16)
+    x[32:] *= -1
+    same(np.float32(x).reshape(2, 32), "mx", {"format": name, "rule": "floor"}, triton)
+
+
+@pytest.mark.parametrize("dtype", packing.KINDS, ids=str)
+def test_packing_is_that_of_the_operations(dtype, triton, monkeypatch):
+    for count in 1, 8, 15003:
+        x = torch.from_numpy(np.random.default_rng(count).integers(-2, 2, count)).to(triton, dtype)
+        if dtype is torch.float32 and count > 8:
+            x[:4] = torch.tensor([float("nan"), -0.0, 1e-45, -1e-45])
+        x[count // 2:] = 0  # or it would save nothing
+        packing_is_that_of_the_operations(x, count, monkeypatch)
+
+
+def packing_is_that_of_the_operations(x, count, monkeypatch):
+    results = []
+    for enabled in True, False:
+        monkeypatch.setattr(kernels, "enabled", enabled)
+        found = packing.sparse(x, x.dtype is torch.float32)
+        bits = packing.pack_bits(x)
+        results.append([found.values, found.dense(count), bits, packing.unpack_bits(bits, count),
+                        packing.unpack_floats(bits, count), found.bits, found.count])
+    (*tensors, _), (*others, _) = results
+    assert results[0][-1] == results[1][-1]
+    for one, two in zip(tensors, others, strict=True):
+        assert (one is two is None) or torch.equal(one.view(torch.uint8), two.view(torch.uint8))
+
+
+@pytest.mark.parametrize("bits", [1, 2, 4, 8])
+def test_codes_are_packed(bits, triton, monkeypatch):
+    codes = torch.from_numpy(np.random.default_rng(bits).integers(0, 1 << bits, 3001).astype(np.uint8)).to(triton)
+    data = packing.pack_codes(codes, bits)
+    assert torch.equal(packing.unpack_codes(data, bits, len(codes)), codes)
+    monkeypatch.setattr(kernels, "enabled", False)
+    assert torch.equal(packing.pack_codes(codes, bits), data)
+
+
+class Counter(TorchDispatchMode):
+    """How many operations of PyTorch run that a GPU would have to launch something for."""
+
+    def __init__(self):
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(self, function, types, arguments=(), keywords=None):
+        name = function.overloadpacket.__name__
+        self.count += not (function.is_view or name.startswith(("empty", "new_empty")))
+        return function(*arguments, **(keywords or {}))
+
+
+def operations(one, x, monkeypatch):
+    """Launches of a codec, there and back, in operations of PyTorch, and in kernels."""
+    from actcodec.torch.kernels import launch
+
+    def start(*arguments):  # Triton's interpreter has operations of its own
+        with _disable_current_modes():
+            real(*arguments)
+
+    one.decode(one.encode(x))  # tables are made once
+    before, real = launch.launches, launch.start
+    monkeypatch.setattr(launch, "start", start)
+    with Counter() as counter:
+        one.decode(one.encode(x))
+    monkeypatch.setattr(launch, "start", real)
+    return counter.count, launch.launches - before
+
+
+MOST = {"sfpr": 5, "sfpr-zvc": 12, "jpeg-act": 15, "jpeg-base": 15, "brc": 2, "dpr-fp10": 2, "mx": 2, "division": 9}
+
+
+@pytest.mark.parametrize("mode", MOST)
+def test_launches_are_few(mode, triton, monkeypatch):
+    x, one = torch.from_numpy(random((4, 8, 2, 2), 3)).to(triton), codec(mode, {})
+    x = torch.nn.functional.interpolate(x, size=(16, 16), mode="bilinear")  # most coefficients are 0
+    few = sum(operations(one, x, monkeypatch))
+    monkeypatch.setattr(kernels, "enabled", False)
+    many = sum(operations(one, x, monkeypatch))
+    print(f"{mode}: {many} launches by operations, {few} by kernels")
+    assert few <= MOST[mode] and many > 2 * few
+
+
+def kernels_of_sources():
+    """The names of all kernels."""
+    import re
+
+    folder = kernels.HEADER.parent
+    return {name for path in folder.glob("*.py") for name in re.findall(r"^def (\w+_kernel)\(", path.read_text(), re.M)}
+
+
+def test_ptx_rounds_as_golden_does(triton, launches, tmp_path, monkeypatch):
+    """Compiled for a GPU, no product and sum are rounded as one, no subnormal number is lost, no quotient is rough."""
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    x = torch.from_numpy(random((2, 3, 16, 24), 1)).to(triton)
+    for mode, options in IN_TRITON:
+        one = codec(mode, options)
+        one.decode(one.encode(x))
+    for mode, y in (("jpeg-act", x.half()), ("sfpr", x.bfloat16()), ("mx", x.bfloat16()),
+                    ("division", x[..., :7].half()),
+                    ("jpeg-act", x[:1, :1, :8, :8]),  # with dimensions of 1, which are constants to Triton
+                    *((mode, x[0, 0, 0, :1]) for mode in ("sfpr-zvc", "brc", "dpr-fp10", "mx", "division"))):
+        one = codec(mode, {})
+        one.decode(one.encode(y.contiguous()))
+    different = {repr(one): one for one in launches}.values()
+    assert {one.kernel for one in different} == kernels_of_sources()
+    assert ptx.check([*different]) == {}
+
+
+@pytest.mark.parametrize("line", ["fma.rn.f32 %f3, %f1, %f2, %f4;", "mul.ftz.f32 %f3, %f1, %f2;",
+                                  "rcp.approx.ftz.f32 %f2, %f1;", "div.full.f32 %f3, %f1, %f2;"])
+def test_wrong_ptx_is_found(line):
+    assert ptx.wrong(f"{{\n\tadd.rn.f32 %f3, %f1, %f2;\n\t{line}\n\tmad.lo.s32 %r3, %r1, %r2, %r4;\n}}") == [line]
+
+
+def test_without_triton_operations_do_the_work(triton, monkeypatch):
+    kernels._in_triton.cache_clear()
+    for name in "sfpr", "launch":
+        monkeypatch.delitem(sys.modules, f"{kernels.__name__}.{name}", raising=False)
+    monkeypatch.setitem(sys.modules, "triton", None)
+    with pytest.warns(UserWarning, match="no kernels of sfpr in Triton"):
+        same(random((2, 5, 9, 19), 1), "sfpr", {}, triton)
+    kernels._in_triton.cache_clear()
+
+
+def test_triton_is_imported_for_a_gpu_alone():
+    code = """
+import sys, torch
+from actcodec.torch.golden import codec
+one = codec("jpeg-act", {})
+one.decode(one.encode(torch.ones(1, 1, 8, 8)))
+assert "triton" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "TRITON_INTERPRET": "0"})
+
+
+def test_which_tensors_they_take(triton, monkeypatch):
+    x = torch.zeros(8, 8, device=triton)
+    assert kernels.fused("gist", x) is not None and kernels.fused("comet", x) is None
+    assert kernels.fused("gist", x, x.T) is None
+    assert kernels.fused("gist", x.to("meta")) is None
+    monkeypatch.setattr(kernels, "enabled", False)
+    assert kernels.fused("gist", x) is None
