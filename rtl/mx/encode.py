@@ -313,24 +313,25 @@ class Encode(wiring.Component):
         above = self._by_mantissa(lambda bits: Cat(mantissa[:bits], field[: size - bits]))
         # Below, the leading one shows, and all moves down: by one place for 0, by two and more for a negative field.
         whole = wire(Cat(guard, self._by_mantissa(lambda bits: Cat(mantissa[:bits], 1))))
-        lost = tail | whole[0] | (beneath & whole[1])
-        down = wire(Mux(beneath, whole >> 2, whole >> 1))
+        lost, down = tail | whole[:2].any(), whole[2:]
         for bit in range(3):
-            by = beneath & ~field[bit]
+            by = ~field[bit]
             lost |= by & down[: 1 << bit].any()
             down = wire(Mux(by, down >> (1 << bit), down))
-        down = wire(Mux(beneath & ~field[3:-1].all(), 0, down))
+        zero, below = wire(~field.any()), wire(beneath & field[3:-1].all())
         special = wire(far & tail & ~hidden)
         number, infinite = (wire(special & one) for one in (guard, ~guard))
         saturates = infinite & self._any(lambda form: form.infinity is None)
         if any(form.name == "e4m3" for form in self.formats):  # whose largest code but one is NaN's
             saturates |= (self._any(lambda form: form.name == "e4m3") & normal & field[:4].all()
                           & mantissa[:3].all())
-        code = Mux(normal, above, down[1:])[:size]
-        code |= Mux(infinite, self._constant(lambda form: form.largest if form.infinity is None else form.infinity), 0)
-        code |= Mux(number, self._constant(lambda form: form.nan or 0), 0)
-        return [code[:size], Mux(normal, guard, down[0]), Mux(normal, tail, lost), sign & ~number & ~hidden,
-                saturates]
+        # Whether there is anything behind the guard bit, which without that bit does not matter; it; and the code.
+        bits = wire(choose([
+            (normal, Cat(tail, guard, above)), (zero, Cat(tail | whole[0], whole[1:])), (below, Cat(lost, down)),
+            (infinite, Cat(Const(0, 2), self._constant(
+                lambda form: form.largest if form.infinity is None else form.infinity))),
+            (number, Cat(Const(0, 2), self._constant(lambda form: form.nan or 0)))]))
+        return [bits[2 : 2 + size], bits[1], bits[0], sign & ~number & ~hidden, saturates]
 
     def _round(self, magnitude, guard, tail, sign, saturates):
         """The code, and whether it is the greatest one because the value was beyond it."""

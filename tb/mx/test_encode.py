@@ -83,6 +83,18 @@ async def every_format_and_rule_meets_every_corner(dut):
 
 
 @cocotb.test
+async def every_bit_behind_a_tie_counts(dut):
+    """In every lane."""
+    random = rng()
+    bench = await Bench.started(dut)
+    for form in parameters()["formats"]:
+        ties = 127 << 23 | 1 << 22 - element.FORMATS[form].mantissa
+        beyond = ties | 1 << np.arange(22 - element.FORMATS[form].mantissa)
+        x = np.repeat(beyond.astype(np.uint32).view(np.float32), GROUP * 2).reshape(-1, GROUP * 2)
+        await check(bench, random, x, form, random.choice(RULES))
+
+
+@cocotb.test
 async def a_sector_moves_in_every_cycle(dut):
     """8.00 cycles a block; the first chunk is there when ten sectors have come in after its own."""
     random = rng()
