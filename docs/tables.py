@@ -40,11 +40,13 @@ ROWS = {
     "both together": {"collector": 1, "splitter": 1},
     "lane": {"lane": 1},
     "lane, `--memory independent`": {"lane (independent memory)": 1},
+    "lane, `--scan`": {"lane (scan)": 1},
     "4 CDUs, collector, splitter": {"cdu (in a lane)": 4, "collector": 1, "splitter": 1},
     **{f"the same with `{coder}`": {f"cdu (in a lane, {coder})": 4, f"collector ({coder})": 1, f"splitter ({coder})": 1}
        for coder in ("nibble", "rice")},
     "`accelerator --memory independent`": {"accelerator (independent memory)": 1},
     "`accelerator --cdus 1`": {"accelerator (1 CDU)": 1},
+    "`accelerator --preset standalone --cdus 1`": {"accelerator (1 CDU, standalone)": 1},
     "`maxpool`, rows up to 16": {"maxpool (width 16)": 1},
     "`maxpool_backward`, the same": {"maxpool_backward (width 16)": 1},
 }
