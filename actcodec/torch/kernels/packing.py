@@ -87,11 +87,17 @@ def scatter_kernel(bits, values, ends, out, n, BYTES: tl.constexpr):
 
 
 @triton.jit
-def pack_codes_kernel(codes, out, n, BITS: tl.constexpr, BYTES: tl.constexpr):
-    PER: tl.constexpr = 8 // BITS
+def places(PER: tl.constexpr, BYTES: tl.constexpr):
+    """Of so many codes a byte: their bytes, their numbers in a byte, and their places."""
     byte = tl.program_id(0).to(tl.int64) * BYTES + tl.arange(0, BYTES)
     number = tl.arange(0, PER)[None, :]
-    place = byte[:, None] * PER + number
+    return byte, number, byte[:, None] * PER + number
+
+
+@triton.jit
+def pack_codes_kernel(codes, out, n, BITS: tl.constexpr, BYTES: tl.constexpr):
+    PER: tl.constexpr = 8 // BITS
+    byte, number, place = places(PER, BYTES)
     code = tl.load(codes + place, place < n, 0).to(tl.int32)
     tl.store(out + byte, tl.sum(code << number * BITS, 1).to(tl.uint8), byte * PER < n)
 
@@ -99,9 +105,7 @@ def pack_codes_kernel(codes, out, n, BITS: tl.constexpr, BYTES: tl.constexpr):
 @triton.jit
 def unpack_codes_kernel(data, codes, n, BITS: tl.constexpr, BYTES: tl.constexpr):
     PER: tl.constexpr = 8 // BITS
-    byte = tl.program_id(0).to(tl.int64) * BYTES + tl.arange(0, BYTES)
-    number = tl.arange(0, PER)[None, :]
-    place = byte[:, None] * PER + number
+    byte, number, place = places(PER, BYTES)
     word = tl.load(data + byte, byte * PER < n, 0).to(tl.int32)[:, None]
     tl.store(codes + place, (word >> number * BITS & 255 >> 8 - BITS).to(tl.uint8), place < n)
 
