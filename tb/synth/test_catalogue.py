@@ -27,16 +27,19 @@ def test_accelerators_consist_of_one_and_the_same_lane_for_equal_memory_and_mode
 
 
 def _stand_in(name, parameters, target):
-    """Of a netlist: a text, and for an accelerator that of its lane, which memory and modes decide."""
-    return name, {"lane": repr([parameters.get(key) for key in ("memory", "modes")])} if name == "accelerator" else {}
+    """Of a netlist: a text, and for an accelerator that of its lane, which memory, modes and a scan decide."""
+    decide = [parameters.get(key) for key in ("memory", "modes", "scan")]
+    return name, {"lane": repr(decide)} if name == "accelerator" else {}
 
 
-def test_a_lane_of_other_memory_or_modes_is_another_job(monkeypatch):
+def test_a_lane_of_other_memory_or_modes_or_with_a_scan_is_another_job(monkeypatch):
     monkeypatch.setattr(catalogue, "_elaborate", _stand_in)
-    labels = {job.label: job for job in jobs(["quantize", "accelerator", "accelerator-1-cdu-all-modes",
-                                                   "accelerator-independent-memory"])}
+    labels = {job.label: job for job in jobs([
+        "quantize", "accelerator", "accelerator-1-cdu-all-modes", "accelerator-1-cdu-standalone",
+        "accelerator-independent-memory"])}
     accelerators = ["accelerator", *(f"accelerator ({name})" for name in UNITS["accelerator"].variants)]
-    others = {name: f"lane ({name})" for name in ("independent memory", "all modes")}
+    others = {name: f"lane ({lane})" for name, lane in (
+        ("independent memory",) * 2, ("all modes",) * 2, ("standalone", "scan"))}
     assert sorted(labels) == sorted(["quantize", "lane", *others.values(), *accelerators])
     for label in accelerators:
         lane = next((lane for name, lane in others.items() if name in label), "lane")
@@ -54,8 +57,8 @@ def test_a_unit_stands_for_its_variants_but_for_the_largest():
     assert list(orders(["cdu-in-a-lane-jpeg-base", "cdu-in-a-lane-rice"])) == ["cdu (in a lane, JPEG-BASE)",
                                                                                "cdu (in a lane, rice)"]
     assert large() == {
-        "accelerator (1 CDU, all modes)", "lane (all modes)", "accelerator (independent memory)",
-        "lane (independent memory)",
+        "accelerator (1 CDU, all modes)", "lane (all modes)", "accelerator (1 CDU, standalone)", "lane (scan)",
+        "accelerator (independent memory)", "lane (independent memory)",
         *(f"cdu (in a lane, {one})" for one in ("DIVISION", "JPEG-BASE", "nibble", "rice")),
         *(f"{unit} ({coder})" for unit in ("collector", "splitter") for coder in ("nibble", "rice"))}
 
