@@ -79,11 +79,11 @@ def widen(m, word, form, chosen):
             (wire(m, chosen & ~normal & mantissa.any()), Cat(Const(0, 23), less))]
 
 
-def rounding(m, word, wanted, others):
+def rounding(m, word, selects, others):
     """First half of rounding a float32 word: 16 bits, and whether one is to be added to them, which is all that
     :func:`round_up` does. To nearest, ties to even.
 
-    ``wanted`` is {:class:`Format` of 16 bits: whether it is this one}; ``others`` are pairs of a condition and of 16
+    ``selects`` is {:class:`Format` of 16 bits: whether it is this one}; ``others`` are pairs of a condition and of 16
     bits to which nothing is added. At most one of all these holds.
 
     What rounds to more than the largest number becomes infinity, subnormal numbers are made, and a NaN keeps its sign
@@ -96,10 +96,10 @@ def rounding(m, word, wanted, others):
     nan = wire(m, special & (behind | mantissa[15:22].any()))  # at least, if its next bit is not set anyway
     # Of each: whether there is anything behind the bit that decides, this bit, and the 16 bits.
     ways = [(holds, Cat(Const(0, 2), bits)) for holds, bits in others]
-    if Format.BFLOAT16 in wanted:
-        ways.append((wanted[Format.BFLOAT16], Cat(behind, word[15:22], word[22] | nan, word[23:])))
-    if Format.FLOAT16 in wanted:
-        half, low, middle, top = wanted[Format.FLOAT16], exponent[:4], exponent[4:7], exponent[7]
+    if Format.BFLOAT16 in selects:
+        ways.append((selects[Format.BFLOAT16], Cat(behind, word[15:22], word[22] | nan, word[23:])))
+    if Format.FLOAT16 in selects:
+        half, low, middle, top = selects[Format.FLOAT16], exponent[:4], exponent[4:7], exponent[7]
         # The bias of float32 is larger by 112: the low bits of the exponent stay, and the top one follows them.
         large = wire(m, top & (middle.any() | low.all()) & ~special)
         small = wire(m, ~top & ~(middle.all() & low.any()))  # below the smallest normal number
@@ -107,15 +107,15 @@ def rounding(m, word, wanted, others):
         deep = wire(m, half & ~top & middle[1:].all() & Mux(middle[0], ~low.any(), low[2:].any()))
         one, two, four, eight = ~low[0], low[1], low[1] ^ low[2], low[3] ^ (low[1] | low[2])
         bits = Cat(mantissa[12:], 1)
-        tail, lost = below, below | bits[:8].any()  # what is behind, and if it moves by 8 places more
+        tail, beyond = below, below | bits[:8].any()  # what is behind, and if it moves by 8 places more
         for step, moves in ((4, wire(m, four & small)), (2, wire(m, two & small))):
-            tail, lost = tail | (moves & bits[:step].any()), lost | (moves & bits[8 : 8 + step].any())
+            tail, beyond = tail | (moves & bits[:step].any()), beyond | (moves & bits[8 : 8 + step].any())
             bits = wire(m, Mux(moves, bits >> step, bits))
         normal = wire(m, half & ~small & ~large)
         ways += [(wire(m, normal | (deep & ~eight & ~one)), Cat(tail, bits[:11])),
                  (wire(m, deep & ~eight & one), Cat(tail | bits[0], bits[1:])),
-                 (wire(m, deep & eight & ~one), Cat(lost, bits[8:])),
-                 (wire(m, deep & eight & one), Cat(lost | bits[8], bits[9:])),
+                 (wire(m, deep & eight & ~one), Cat(beyond, bits[8:])),
+                 (wire(m, deep & eight & one), Cat(beyond | bits[8], bits[9:])),
                  (normal, Cat(Const(0, 12), low, top)), (wire(m, half & large), Const(31 << 12)),
                  (wire(m, half & nan), Const(1 << 11)), (half, Cat(Const(0, 17), sign))]
     bits = wire(m, choose(ways))

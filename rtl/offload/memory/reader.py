@@ -128,10 +128,10 @@ class Reader(wiring.Component):
         m = Module()
         ahead, now, bursts = self._ahead, self._now, self._bursts
         sectors, scale = Skid(self._sector), Skid(32)
-        units, made = {"ahead": ahead, "now": now, "bursts": bursts, "sectors": sectors, "scale": scale}, sectors
+        units, entry = {"ahead": ahead, "now": now, "bursts": bursts, "sectors": sectors, "scale": scale}, sectors
         if self.delayed:  # in front of the skid, whose readiness is early
-            units["made"] = made = Register(self._sector)
-            wiring.connect(m, made.o, sectors.i)
+            units["made"] = entry = Register(self._sector)
+            wiring.connect(m, entry.o, sectors.i)
         for name, unit in units.items():
             m.submodules[name] = ResetInserter(self.abort)(unit)
         m.submodules.ar = ar = Skid(axi.address_layout(self.address_width))  # what is offered here is never withdrawn
@@ -176,11 +176,11 @@ class Reader(wiring.Component):
         work = now.o.p
         ready, moves = Signal(), Signal()
         m.d.comb += [
-            ready.eq(~work.final | (made.i.ready & scale.i.ready)),
+            ready.eq(~work.final | (entry.i.ready & scale.i.ready)),
             now.o.ready.eq(ready & (~work.burst.beat | r.valid)),
             moves.eq(now.o.valid & now.o.ready),
             r.ready.eq((now.o.valid & work.burst.beat & ready) | self.abort),
-            made.i.valid.eq(moves & work.final & self.gather),
+            entry.i.valid.eq(moves & work.final & self.gather),
             scale.i.valid.eq(moves & work.final & self.scaled),
         ]
         finer = finer_bits(self.halves, self.codes)
@@ -205,12 +205,12 @@ class Reader(wiring.Component):
         merged = [Signal(bits, name=f"merged_{k}") for k in range(count)]
         m.d.comb += [merged[k].eq((arrived[k] & new[k].replicate(bits)) | (previous[k] & old[k].replicate(bits)))
                      for k in range(count)]
-        values = (made.i.p.data if self.counts else made.i.p).as_value()
+        values = (entry.i.p.data if self.counts else entry.i.p).as_value()
         if self.counts:
             number = (work.end - work.offset)[: max(5, 4 + finer)]
             if finer:
                 number = of_size(self, number >> finer, number >> finer - 1 if finer > 1 else number, number)
-            m.d.comb += [made.i.p.count.eq(number), made.i.p.last.eq(work.slot)]
+            m.d.comb += [entry.i.p.count.eq(number), entry.i.p.last.eq(work.slot)]
         if finer:  # by words of 4 bytes, and then by 2 bytes, which only sectors of 16 bytes can need, and by one
             words = [Cat(merged[k << finer : k + 1 << finer]) for k in range(8)]
             rotated = Cat(rotate(m, words, work.offset[finer:]))
