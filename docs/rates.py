@@ -153,7 +153,7 @@ def streams(record):
 
 
 def queue(record, section):
-    body, hosts = [], ACCESS if section != "best" else ()
+    body, hosts = [], ACCESS if any(one["alone"] for one in record[section].values()) else ()
     for label, one in sorted(record[section].items(), key=lambda item: [int(number) for number in item[0].split(", ")]):
         minibatch, cdus = label.split(", ")
         for way, name in enumerate(WAYS):

@@ -18,7 +18,7 @@ from actcodec.golden.common import overlap
 from actcodec.golden.common.footprint import MASK, MAXIMA
 from actcodec.golden.common.networks import NETWORKS
 
-__all__ = ["ACCESS", "BATCHES", "BEST", "NETWORK", "SIZE", "SMALL", "WAYS", "Queued", "modes", "queued", "tensors"]
+__all__ = ["ACCESS", "BATCHES", "BEST", "NETWORK", "SIZE", "SMALL", "WAYS", "Queued", "dense", "queued", "tensors"]
 
 NETWORK, METHOD = "resnet-50", "JPEG-ACT"
 SMALL = 60_000  # values: the most that a small tensor has
@@ -84,9 +84,9 @@ def values(todo: list[tuple[tuple[int, ...], str, str]]) -> Iterator[NDArray[np.
         yield x[np.ix_(*(np.arange(size) % own for size, own in zip(shape, x.shape, strict=True)))]
 
 
-def modes(policy: str) -> set[str]:
-    """The dense modes of a policy, or of a step: what an accelerator is configured for."""
-    return {choice(policy)[0] if policy else codecs.METHODS[METHOD][0]}
+def dense(policy: str = "") -> str:
+    """The dense mode of a policy, or of a step, which has the modes that an accelerator needs for all tensors."""
+    return choice(policy)[0] if policy else codecs.METHODS[METHOD][0]
 
 
 def chosen(minibatch: int | None, policy: str) -> Iterable[tuple[NDArray[np.float32], str, str | None]]:
@@ -110,8 +110,7 @@ def queued(cdus: int, minibatch: int | None = None, policy: str = "") -> Queued:
     for x, mode, dqt in chosen(minibatch, policy):
         jobs.append(planned(x, mode, dqt, cdus, at))
         at = jobs[-1].space + aligned(len(jobs[-1].payload))
-    configured, = {configuration(mode) for mode in modes(policy)}
-    simulator = Simulator(configured, cdus, at, LATENCY, payload="memory", queue=SIZE)
+    simulator = Simulator(configuration(dense(policy)), cdus, at, LATENCY, payload="memory", queue=SIZE)
 
     async def each(one, todo):
         return [await one(**job) for job in todo]

@@ -46,8 +46,7 @@ from actcodec.bench.cycles import (
     share,
     streamed,
 )
-from actcodec.bench.queued import BATCHES, BEST, SIZE, Queued, queued
-from actcodec.bench.queued import modes as queued_modes
+from actcodec.bench.queued import BATCHES, BEST, SIZE, Queued, dense, queued
 from actcodec.bench.tables import (
     coding_table,
     number_table,
@@ -113,8 +112,7 @@ def builds(todo: Iterable[tuple[Callable[..., Any], tuple]]) -> list[Any]:
     simulators = set()
     for function, arguments in todo:
         names = (modes(arguments[0]) if function is offload_by_name else
-                 queued_modes(arguments[2] if len(arguments) > 2 else "") if function is queued else
-                 {JPEG_BASE if function is code else arguments[0]})
+                 {JPEG_BASE if function is code else dense(*arguments[2:]) if function is queued else arguments[0]})
         others: dict[str, Any] = {}
         if function is code:
             others = {"coders": arguments[1]}

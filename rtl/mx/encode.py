@@ -325,7 +325,7 @@ class Encode(wiring.Component):
         if any(form.name == "e4m3" for form in self.formats):  # whose largest code but one is NaN's
             saturates |= (self._any(lambda form: form.name == "e4m3") & normal & field[:4].all()
                           & mantissa[:3].all())
-        # Whether there is anything behind the guard bit, which without that bit does not matter; it; and the code.
+        # Whether a bit below the guard bit is set, which matters only if the guard bit is; the guard bit; and the code.
         bits = wire(choose([
             (normal, Cat(tail, guard, above)), (zero, Cat(tail | whole[0], whole[1:])), (below, Cat(lost, down)),
             (infinite, Cat(Const(0, 2), self._constant(

@@ -151,15 +151,14 @@ class Accelerator(wiring.Component):
         splitter = ResetInserter(clear)(make_splitter(self.cdus, self.modes))
         axil.connect(m, self, "s_axil_", registers)
         m.d.comb += self.interrupt.eq(registers.interrupt)
-        abort = Signal()
-        ends = Ends(m, self, control, clear, abort, collector.o, splitter)
+        ends = Ends(m, self, control, clear, collector.o, splitter)
         leaves, comes, accept = ends.leaves, ends.comes, ends.accept
 
         # Codes are the host's; inside, a mode has its place among those that were built in.
         kind = Kind(self, control)
         mode = Signal(config_layout(self.modes)["mode"].shape)
         m.d.comb += mode.eq(choose((here, place) for place, here in enumerate(kind.modes)))
-        launch, unknown, scaled = Signal(), Signal(), Signal()
+        launch, abort, unknown, scaled = Signal(), Signal(), Signal(), Signal()
         m.d.sync += [unknown.eq(~Cat(kind.modes).any()), scaled.eq(kind.scaled)]
         idle, works, ended = Signal(), Signal(), Signal()  # what the control is at
         queue = TensorQueue(m, self, registers, plan, clear, abort, works) if self.queue else None
@@ -179,7 +178,7 @@ class Accelerator(wiring.Component):
             collector.start.eq(launch & ~decompress),
             splitter.blocks.eq(plan.blocks),
             splitter.start.eq(launch & decompress),
-            *ends.driven(launch, decompress),
+            *ends.driven(launch, decompress, abort),
         ]
         if segmented:
             m.d.comb += plan.descriptor.whole.eq(planned.any(lambda mode: mode.format.whole))

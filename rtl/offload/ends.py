@@ -36,7 +36,7 @@ def end_ports(payload, address_width):
 class Ends:
     """Adds to the module ``m`` of an accelerator what moves its packets: from ``source``, a collector's stream, and to
     the ``splitter``, which comes into a module with the receiver, as readiness goes through both at the end of the
-    splitter's longest path. ``control`` is what the host says, ``clear`` and ``abort`` are the accelerator's.
+    splitter's longest path. ``control`` is what the host says, ``clear`` is the accelerator's.
 
     Memory's port moves a packet in four beats, so a half skid buffer stands on either side of it: while one packet is
     stored, the collector fills the next one, and while the splitter takes one apart, the next one is put together.
@@ -60,10 +60,10 @@ class Ends:
         A beat of the stream was malformed; the host's settings are illegal.
     """
 
-    def __init__(self, m, accelerator, control, clear, abort, source, splitter):
+    def __init__(self, m, accelerator, control, clear, source, splitter):
         payload = accelerator.payload
         self._sender = self._receiver = self._memory = None
-        self._control, self._clear, self._abort = control, clear, abort
+        self._control, self._clear = control, clear
         if in_streams(payload):
             m.submodules.sender = self._sender = axis.Sender(PACKET)
         m.submodules.inlet = inlet = Module()
@@ -74,10 +74,10 @@ class Ends:
         inlet.submodules.splitter = splitter
         sender, receiver, memory = self._sender, self._receiver, self._memory
         if memory:
-            m.submodules.payload_stored = stored = ResetInserter(clear)(Skid(memory.i.p.shape(), half=True))
-            inlet.submodules.payload_fetched = fetched = ResetInserter(clear)(Skid(memory.o.p.shape(), half=True))
-            wiring.connect(m, stored.o, memory.i)
-            wiring.connect(inlet, memory.o, fetched.i)
+            m.submodules.write_skid = write = ResetInserter(clear)(Skid(memory.i.p.shape(), half=True))
+            inlet.submodules.read_skid = read = ResetInserter(clear)(Skid(memory.o.p.shape(), half=True))
+            wiring.connect(m, write.o, memory.i)
+            wiring.connect(inlet, memory.o, read.i)
         if sender:
             axis.connect(m, accelerator, "m_axis_", sender.o)
             axis.connect(m, accelerator, "s_axis_", receiver.i)
@@ -86,14 +86,14 @@ class Ends:
         if sender and memory:
             self.leaves, self.comes, self.resident = source, splitter.i, Signal(name="resident")
             m.d.sync += self.resident.eq(control.payload_memory)
-            for module, pairs in ((m, ((source, sender.i), (source, stored.i))),
-                                  (inlet, ((receiver.o, splitter.i), (fetched.o, splitter.i)))):
+            for module, pairs in ((m, ((source, sender.i), (source, write.i))),
+                                  (inlet, ((receiver.o, splitter.i), (read.o, splitter.i)))):
                 mux = StreamMux(module)
                 for when, (one, other) in zip((~self.resident, self.resident), pairs, strict=True):
                     mux.link(when, one, other, **{name: one.p[name] for name in ("data", "count", "last")})
                 mux.finish()
         else:
-            self.leaves, self.comes = (sender.i, receiver.o) if sender else (stored.i, fetched.o)
+            self.leaves, self.comes = (sender.i, receiver.o) if sender else (write.i, read.o)
             self.resident = Const(bool(memory), 1)
             wiring.connect(m, source, self.leaves)
             wiring.connect(inlet, self.comes, splitter.i)
@@ -107,9 +107,9 @@ class Ends:
         passes = ~control.scan | ~control.scan_only | control.decompress if accelerator.scan else Const(1, 1)
         self.refused = [self.resident & passes & control.payload[: LINE.bit_length() - 1].any()] if memory else []
 
-    def driven(self, launch, decompress):
+    def driven(self, launch, decompress, abort):
         """Statements: a tensor starts, and is given up."""
-        abort, control, memory = self._abort, self._control, self._memory
+        control, memory = self._control, self._memory
         statements = [self._receiver.abort.eq(self._clear), self._sender.abort.eq(abort)] if self._sender else []
         if memory:
             statements += [memory.start.eq(launch & self.resident), memory.abort.eq(abort),

@@ -83,7 +83,7 @@ async def every_format_and_rule_meets_every_corner(dut):
 
 
 @cocotb.test
-async def every_bit_behind_a_tie_counts(dut):
+async def every_bit_below_a_tie_counts(dut):
     """In every lane."""
     random = rng()
     bench = await Bench.started(dut)

@@ -40,9 +40,9 @@ def launches(triton, monkeypatch):
     """The launches of a test."""
     from actcodec.torch.kernels import launch
 
-    found = []
-    monkeypatch.setattr(launch, "record", lambda *one: found.append(ptx.Launch.of(*one)))
-    return found
+    log = []
+    monkeypatch.setattr(launch, "record", lambda *one: log.append(ptx.Launch.of(*one)))
+    return log
 
 
 @pytest.mark.parametrize("mode, options", IN_TRITON, ids=str)
@@ -54,19 +54,19 @@ def test_modes_are_golden(make, mode, options, triton, launches):
     assert launches
 
 
-def held(data):
+def bits_of(data):
     """The bits of all tensors of a payload."""
     if isinstance(data, torch.Tensor):
         return [data.contiguous().view(-1).view(torch.uint8).tolist()]
-    return [bits for one in data for bits in held(one)] if isinstance(data, tuple) else []
+    return [bits for one in data for bits in bits_of(one)] if isinstance(data, tuple) else []
 
 
 @pytest.mark.parametrize("mode, options", IN_TRITON, ids=str)
 def test_what_is_held_is_that_of_the_operations(mode, options, triton, monkeypatch):
     one, x = codec(mode, options), torch.from_numpy(ties((2, 4, 3, 20), 6)).to(triton)  # some rows end with a block
-    found = held(one.encode(x).data)
+    bits = bits_of(one.encode(x).data)
     monkeypatch.setattr(kernels, "enabled", False)
-    assert found and found == held(one.encode(x).data)
+    assert bits and bits == bits_of(one.encode(x).data)
 
 
 def test_many_channels_and_programs(triton):
@@ -84,9 +84,9 @@ def test_tensors_of_16_bits_are_read_and_written(mode, options, dtype, triton):
     for make in nasty, random:
         x = torch.from_numpy(make((2, 5, 9, 19), 2)).to(triton, dtype)
         assert one.reads(x) and not one.reads(x.float()) and not one.reads(x.transpose(2, 3))
-        found, expected = one.encode(x), one.encode(x.float())
-        assert (found.nbytes, found.side, found.held) == (expected.nbytes, expected.side, expected.held)
-        y, z = one.decode(found), one.decode(expected).to(dtype)
+        packed, expected = one.encode(x), one.encode(x.float())
+        assert (packed.nbytes, packed.side, packed.held) == (expected.nbytes, expected.side, expected.held)
+        y, z = one.decode(packed), one.decode(expected).to(dtype)
         assert y.dtype == dtype and torch.equal(y.isnan(), z.isnan())
         assert torch.equal(y.nan_to_num(1).view(torch.int16), z.nan_to_num(1).view(torch.int16))
 
@@ -121,10 +121,10 @@ def test_tiles_are_those_of_the_operations_for_every_extreme(way, triton, monkey
                      "steps": ("jpeg-act", {"quantizer": "div"})}[way]
     one = codec(name, options)
     table = one._table(one.mode.variant(one.options), torch.device(triton))
-    found = tiles.transform(y, view, forward, table), tiles.restore(q, view, back, table)
+    there, again = tiles.transform(y, view, forward, table), tiles.restore(q, view, back, table)
     monkeypatch.setattr(kernels, "enabled", False)
-    assert torch.equal(found[0], tiles.transform(y, view, forward, table))
-    assert torch.equal(found[1], tiles.restore(q, view, back, table))
+    assert torch.equal(there, tiles.transform(y, view, forward, table))
+    assert torch.equal(again, tiles.restore(q, view, back, table))
 
 
 def test_lengths_of_jpeg_codes_are_goldens(triton):
@@ -161,10 +161,10 @@ def packing_is_that_of_the_operations(x, count, monkeypatch):
     results = []
     for enabled in True, False:
         monkeypatch.setattr(kernels, "enabled", enabled)
-        found = packing.sparse(x, x.dtype is torch.float32)
+        some = packing.sparse(x, x.dtype is torch.float32)
         bits = packing.pack_bits(x)
-        results.append([found.values, found.dense(count), bits, packing.unpack_bits(bits, count),
-                        packing.unpack_floats(bits, count), found.bits, found.count])
+        results.append([some.values, some.dense(count), bits, packing.unpack_bits(bits, count),
+                        packing.unpack_floats(bits, count), some.bits, some.count])
     (*tensors, _), (*others, _) = results
     assert results[0][-1] == results[1][-1]
     for one, two in zip(tensors, others, strict=True):
@@ -233,7 +233,7 @@ def kernels_of_sources():
 
 
 def test_ptx_rounds_as_golden_does(triton, launches, tmp_path, monkeypatch):
-    """Compiled for a GPU, no product and sum are rounded as one, no subnormal number is lost, no quotient is rough."""
+    """Compiled for a GPU, no multiply-add is contracted, no subnormal is flushed, and no division is approximate."""
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     x = torch.from_numpy(random((2, 3, 16, 24), 1)).to(triton)
     for mode, options in IN_TRITON:

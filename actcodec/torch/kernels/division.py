@@ -37,7 +37,7 @@ def up(n, d):
 @triton.jit
 def rows_of(block, rows, width, sectors, TILED: tl.constexpr):
     """Of each row of blocks, [N, 8]: its row in the tensor, sector there, and number in memory order; the number of the
-    first one of its segment, and of what is behind it."""
+    first row of its segment, and of the row after the segment."""
     i = tl.arange(0, 8)[None, :]
     number = block[:, None] * 8 + i
     if TILED:
@@ -206,7 +206,7 @@ def encode_kernel(x, k, delta, codes, bases, blocks, rows, width, height, sector
         pair = lane // 2
         pair = pair ^ pair >> 1
         random = (phase ^ ((pair & 1) * 16 + (pair >> 1) * 8)[None, None, :]) >> BITS - 1
-    # rows behind the last one are void, and their base 0
+    # rows past the last one are empty, with a base of 0
     base = tl.where(row < rows, base, 0)[:, :, None]
     code = tl.minimum(tl.maximum(y - base + random, 0), 63) >> 6 - BITS
     word = tl.sum(code << (lane * BITS)[None, None, :], 2)

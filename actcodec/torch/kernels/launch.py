@@ -26,7 +26,7 @@ FRACTION = tl.constexpr(23)
 launches = 0
 """Kernels that have been launched."""
 record: Any = None
-"""A function that is told of each launch, for tests: of the kernel, its arguments and its constants."""
+"""Called at each launch, for tests, with the kernel, its arguments, its constants and its number of warps."""
 
 
 def run(kernel: Any, programs: int, *arguments: Any, warps: int = 4, **constants: Any) -> None:

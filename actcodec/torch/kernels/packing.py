@@ -57,7 +57,7 @@ def unpack_kernel(bits, out, n, BYTES: tl.constexpr):
 
 @triton.jit
 def count_kernel(bits, ends, n, BYTES: tl.constexpr):
-    """How many bits of a program are 1. Those behind the last value are 0."""
+    """How many bits of a program are 1. Bits past the last value are 0."""
     byte = octets(n, BYTES)[0]
     one = spread(tl.load(bits + byte, byte * 8 < n, 0))
     tl.store(ends + tl.program_id(0), tl.sum(tl.sum(one, 1), 0))

@@ -19,7 +19,7 @@ def size_kernel(q, zigzag, first, codes, total, n, end, N: tl.constexpr):
     block = tl.program_id(0).to(tl.int64) * N + tl.arange(0, N)
     inside = block < n
     bits = tl.load(first + tl.abs(tl.load(q + block, inside, 0).to(tl.int32)))
-    zeros = tl.zeros((N,), tl.int32)  # in front of a value, times MAGNITUDES
+    zeros = tl.zeros((N,), tl.int32)  # before a value, times MAGNITUDES
     for place in range(1, 64):
         magnitude = tl.abs(tl.load(q + tl.load(zigzag + place) * n + block, inside, 0).to(tl.int32))
         bits += tl.load(codes + zeros + magnitude)

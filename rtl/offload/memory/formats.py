@@ -94,7 +94,7 @@ def rounding(m, word, selects, others):
     below = wire(m, mantissa[:12].any())
     behind = wire(m, below | mantissa[12:15].any())
     nan = wire(m, special & (behind | mantissa[15:22].any()))  # at least, if its next bit is not set anyway
-    # Of each: whether there is anything behind the bit that decides, this bit, and the 16 bits.
+    # Of each: whether a bit below the guard bit is set, the guard bit, and the 16 bits.
     ways = [(holds, Cat(Const(0, 2), bits)) for holds, bits in others]
     if Format.BFLOAT16 in selects:
         ways.append((selects[Format.BFLOAT16], Cat(behind, word[15:22], word[22] | nan, word[23:])))
@@ -107,7 +107,7 @@ def rounding(m, word, selects, others):
         deep = wire(m, half & ~top & middle[1:].all() & Mux(middle[0], ~low.any(), low[2:].any()))
         one, two, four, eight = ~low[0], low[1], low[1] ^ low[2], low[3] ^ (low[1] | low[2])
         bits = Cat(mantissa[12:], 1)
-        tail, beyond = below, below | bits[:8].any()  # what is behind, and if it moves by 8 places more
+        tail, beyond = below, below | bits[:8].any()  # bits below the guard bit; and when shifted by 8 more
         for step, moves in ((4, wire(m, four & small)), (2, wire(m, two & small))):
             tail, beyond = tail | (moves & bits[:step].any()), beyond | (moves & bits[8 : 8 + step].any())
             bits = wire(m, Mux(moves, bits >> step, bits))

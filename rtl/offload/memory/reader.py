@@ -41,7 +41,8 @@ class Reader(wiring.Component):
     Throughput: one beat, and one sector, a cycle: a sector takes as many cycles as it needs new beats, at least one.
     Latency: 4 cycles from the place that ends a burst to its ``ar``, 1 from a beat to its sector, and the FIFO's 3.
     Buffering: the last beat, two lines of scales, two sectors and two scales at the outputs (so that each may be two
-    ahead of the other), two bursts, and the FIFO. Combinational paths: none with the FIFO. Without, ``r.valid`` to
+    ahead of the other; with ``delayed`` three sectors), two bursts, and the FIFO. Combinational paths: none with the
+    FIFO. Without, ``r.valid`` to
     ``now.ready``, ``abort`` to ``r.ready``, which otherwise comes from registers, over a few gates.
 
     Source: JPEG-ACT, section III-C, Figures 7 and 8.
@@ -129,8 +130,8 @@ class Reader(wiring.Component):
         ahead, now, bursts = self._ahead, self._now, self._bursts
         sectors, scale = Skid(self._sector), Skid(32)
         units, entry = {"ahead": ahead, "now": now, "bursts": bursts, "sectors": sectors, "scale": scale}, sectors
-        if self.delayed:  # in front of the skid, whose readiness is early
-            units["made"] = entry = Register(self._sector)
+        if self.delayed:  # before the skid buffer, whose ready comes early
+            units["delay"] = entry = Register(self._sector)
             wiring.connect(m, entry.o, sectors.i)
         for name, unit in units.items():
             m.submodules[name] = ResetInserter(self.abort)(unit)
