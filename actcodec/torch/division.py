@@ -85,11 +85,11 @@ class Division:
     def __init__(self, mode: str, compile: bool = False, **options: Any) -> None:
         self.mode, self.options = codecs.find(mode), codecs.find(mode).option_values(options)
         self._known: dict[Any, Segments] = {}  # by view and device
-        self._compile, self._function = compile, compiled if compile else lambda function: function
+        self._function = compiled if compile else lambda function: function
 
     def reads(self, x: torch.Tensor) -> bool:
         """Whether :meth:`encode` reads a tensor of 16 bits."""
-        return not self._compile and kernels.read(__name__, x)
+        return self._function is not compiled and kernels.read(__name__, x)
 
     def encode(self, x: torch.Tensor) -> Packed:
         """:class:`~actcodec.torch.packed.Packed` of a contiguous float32 tensor of 1 to 5 dimensions."""

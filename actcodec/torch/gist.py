@@ -72,11 +72,11 @@ class Dpr:
     def __init__(self, mode: str, compile: bool = False, **options: Any) -> None:
         self.mode, self.options = codecs.find(mode), codecs.find(mode).option_values(options)
         self.form = self.mode.parameter["form"]
-        self._compile, self._function = compile, compiled if compile else lambda function: function
+        self._function = compiled if compile else lambda function: function
 
     def reads(self, x: torch.Tensor) -> bool:
         """Whether :meth:`encode` reads a tensor of 16 bits."""
-        return bool(self.form) and not self.sparse and not self._compile and kernels.read(__name__, x)
+        return bool(self.form) and not self.sparse and self._function is not compiled and kernels.read(__name__, x)
 
     def encode(self, x: torch.Tensor) -> Packed:
         """:class:`~actcodec.torch.packed.Packed` of a contiguous float32 tensor."""

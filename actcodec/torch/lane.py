@@ -31,11 +31,11 @@ class Lane:
         self.waits = stage(self.mode.variant(self.options)) in blockcodes.CODERS
         self._plans: dict[Any, Any] = {}
         self._tables: dict[tuple[str, torch.device], torch.Tensor] = {}
-        self._compile, self._function = compile, compiled if compile else lambda function: function
+        self._function = compiled if compile else lambda function: function
 
     def reads(self, x: torch.Tensor) -> bool:
         """Whether :meth:`encode` reads a tensor of 16 bits."""
-        return self.mode.scaled and not self._compile and kernels.read(sfpr.__name__, x)
+        return self.mode.scaled and self._function is not compiled and kernels.read(sfpr.__name__, x)
 
     def encode(self, x: torch.Tensor) -> Packed:
         """:class:`Packed` of a contiguous float32 tensor of 1 to 5 dimensions."""

@@ -38,11 +38,11 @@ class Mx:
         self.waits = self.coder in blockcodes.CODERS
         self._width = self.form.width if self.coder == "none" else 8  # of a code as it is kept
         self._values = torch.from_numpy(values(self.form))
-        self._compile, self._function = compile, compiled if compile else lambda function: function
+        self._function = compiled if compile else lambda function: function
 
     def reads(self, x: torch.Tensor) -> bool:
         """Whether :meth:`encode` reads a tensor of 16 bits."""
-        return not self._compile and kernels.read(__name__, x)
+        return self._function is not compiled and kernels.read(__name__, x)
 
     def encode(self, x: torch.Tensor) -> Packed:
         """:class:`~actcodec.torch.packed.Packed` of a contiguous float32 tensor of 1 to 5 dimensions."""

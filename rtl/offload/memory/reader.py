@@ -42,8 +42,8 @@ class Reader(wiring.Component):
     Latency: 4 cycles from the place that ends a burst to its ``ar``, 1 from a beat to its sector, and the FIFO's 3.
     Buffering: the last beat, two lines of scales, two sectors and two scales at the outputs (so that each may be two
     ahead of the other; with ``delayed`` three sectors), two bursts, and the FIFO. Combinational paths: none with the
-    FIFO. Without, ``r.valid`` to
-    ``now.ready``, ``abort`` to ``r.ready``, which otherwise comes from registers, over a few gates.
+    FIFO. Without, ``r.valid`` to ``now.ready``, ``abort`` to ``r.ready``, which otherwise comes from registers, over a
+    few gates.
 
     Source: JPEG-ACT, section III-C, Figures 7 and 8.
 
