@@ -135,9 +135,12 @@ class Queue(wiring.Component):
         empty, unread = Signal(), Signal()  # nothing is read ahead; a descriptor cannot be read
         gone = Signal()  # a tensor was given up, and has no report yet
         place = (number & (self.ring_size - 1))[: len(number) - 1]
+        # In a register, as the host may write where nothing is busy, and a cycle late, which no host is fast enough for.
+        behind = Signal()
+        m.d.sync += behind.eq(self.head != self.tail)
         m.d.comb += [
             self.stopped.eq(~going),
-            self.busy.eq((going & (self.head != self.tail)) | ~empty | present | report.busy),
+            self.busy.eq((going & behind) | ~empty | present | report.busy),
             self.line.eq(fetch.line),
             self.reporting.eq(report.busy), self.leaves.eq(report.leaves),
             report.words.eq(self.words), report.index.eq(mine),

@@ -20,8 +20,8 @@ class Scale(wiring.Component):
     D >= -M / 2^16 where it is odd, and if D > M / 2^16 where it is even. As D is an integer, the upper byte of M
     stands for M / 2^16. One adder makes all of it: eight differences, D, and D plus the byte or less it.
 
-    Throughput: a scale in 12 cycles. Latency: 11 cycles. Buffering: a magnitude. Combinational paths: none;
-    ``i.ready`` and ``o.valid`` come from registers.
+    Throughput: a scale in 12 cycles. Latency: 12 cycles. Buffering: a magnitude and a scale. Combinational paths:
+    none; ``i.ready`` and ``o`` come from registers.
 
     Source: JPEG-ACT, section III-B, equation 4.
 
@@ -52,7 +52,9 @@ class Scale(wiring.Component):
         term = Mux(rounding, Mux(odd, byte, ~Cat(byte, Const(0, 18))), ~Cat(significand, Const(0, 2)))
         m.d.comb += total.eq((Cat(1, rest) + Cat(~rounding, term))[1:])
 
-        step = Signal(range(BITS))
+        step, word = Signal(range(BITS)), Signal(16)
+        with m.If(self.o.ready):
+            m.d.sync += self.o.valid.eq(0)
         with m.FSM():
             with m.State("idle"):
                 m.d.comb += self.i.ready.eq(1)
@@ -74,8 +76,8 @@ class Scale(wiring.Component):
                 m.d.sync += up.eq(~total[-1])
                 m.next = "end"
             with m.State("end"):
-                m.d.comb += self.o.valid.eq(1)
-                with m.If(self.o.ready):
+                with m.If(~self.o.valid | self.o.ready):
+                    m.d.sync += [self.o.p.eq(word), self.o.valid.eq(1)]
                     m.next = "idle"
 
         # 144 / m is 2^(134 - exponent) times the quotient of significands.
@@ -83,7 +85,7 @@ class Scale(wiring.Component):
         m.d.comb += biased.eq(260 - exponent + whole)
         most = ~exponent[4:].any() & (~exponent[3] | (whole & ~exponent[:3].any()))
         with m.If(most):
-            m.d.comb += self.o.p.eq(Mux(exponent == 0, 0, 253 << 7))
+            m.d.comb += word.eq(Mux(exponent == 0, 0, 253 << 7))
         with m.Else():
-            m.d.comb += self.o.p.eq((Cat(quotient[:7], biased[:8]) + up)[:15])
+            m.d.comb += word.eq((Cat(quotient[:7], biased[:8]) + up)[:15])
         return m

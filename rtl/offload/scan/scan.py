@@ -23,7 +23,7 @@ class Scan(wiring.Component):
     The walk is there twice, as is that of a lane (docs/architecture.md). All channels of a lane pass one after the
     other, so there is one maximum and no memory for those of others.
 
-    Throughput: a sector per cycle, and a channel in 12 cycles. Latency: 3 cycles from ``start`` to the first places, 14
+    Throughput: a sector per cycle, and a channel in 12 cycles. Latency: 3 cycles from ``start`` to the first places, 15
     from a channel's last sector to its scale at ``words``. Buffering: that of its parts. Combinational paths: none from
     ``sectors`` to outputs; inside, ``ready`` of a stream to the enable of its unit.
 

@@ -9,7 +9,7 @@ from actcodec.golden.offload import scan
 from actcodec.rtl.offload.scan.scale import CYCLES, Scale
 from tb.harness import PATTERNS, STALLS, Bench, after, rng, simulate
 
-LATENCY = 11
+LATENCY = 12
 
 
 def test_scale():
@@ -57,7 +57,7 @@ async def every_exponent(dut):
     for fraction in (0, 0x100000, 0x100001, 0x7FFFFF):
         run = await check(bench, random, exponents | np.uint32(fraction))
     assert run.cycles["i"] == list(range(0, 255 * CYCLES, CYCLES))
-    assert run.cycles["o"] == list(range(LATENCY, 255 * CYCLES, CYCLES))
+    assert run.cycles["o"] == list(range(LATENCY, LATENCY + 255 * CYCLES, CYCLES))
 
 
 @cocotb.test

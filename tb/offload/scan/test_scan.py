@@ -17,7 +17,7 @@ from tb.offload.scan.test_statistics import KINDS, words
 
 SIZE = 1 << 16  # bytes of memory, of which the last quarter is for tables
 TABLES = 3 * SIZE // 4
-OVERHEAD = 67  # cycles of a scan beside its sectors, with a memory that answers after 20
+OVERHEAD = 68  # cycles of a scan beside its sectors, with a memory that answers after 20
 
 
 @pytest.mark.parametrize("lanes", [2, *regress(1, 3, 4)])
