@@ -38,9 +38,8 @@ class Ends:
     the ``splitter``, which comes into a module with the receiver, as readiness goes through both at the end of the
     splitter's longest path. ``control`` is what the host says, ``clear`` is the accelerator's.
 
-    Memory's port moves a packet in four beats, so with several lanes a half skid buffer stands on either side of it:
-    while one packet is stored, the collector fills the next one, and while the splitter takes one apart, the next one is
-    put together. One lane is no faster than the port.
+    Memory's port moves a packet in four beats, so a half skid buffer stands on either side of it: while one packet is
+    stored, the collector fills the next one, and while the splitter takes one apart, the next one is put together.
 
     It is no component, as it shares that module, and as an accelerator without memory for payloads has nothing of it
     but wires.
@@ -75,13 +74,10 @@ class Ends:
         inlet.submodules.splitter = splitter
         sender, receiver, memory = self._sender, self._receiver, self._memory
         if memory:
-            stored, loaded = memory.i, memory.o
-            if accelerator.cdus > 1:
-                m.submodules.write_skid = write = ResetInserter(clear)(Skid(stored.p.shape(), half=True))
-                inlet.submodules.read_skid = read = ResetInserter(clear)(Skid(loaded.p.shape(), half=True))
-                wiring.connect(m, write.o, stored)
-                wiring.connect(inlet, loaded, read.i)
-                stored, loaded = write.i, read.o
+            m.submodules.write_skid = write = ResetInserter(clear)(Skid(memory.i.p.shape(), half=True))
+            inlet.submodules.read_skid = read = ResetInserter(clear)(Skid(memory.o.p.shape(), half=True))
+            wiring.connect(m, write.o, memory.i)
+            wiring.connect(inlet, memory.o, read.i)
         if sender:
             axis.connect(m, accelerator, "m_axis_", sender.o)
             axis.connect(m, accelerator, "s_axis_", receiver.i)
@@ -90,14 +86,14 @@ class Ends:
         if sender and memory:
             self.leaves, self.comes, self.resident = source, splitter.i, Signal(name="resident")
             m.d.sync += self.resident.eq(control.payload_memory)
-            for module, pairs in ((m, ((source, sender.i), (source, stored))),
-                                  (inlet, ((receiver.o, splitter.i), (loaded, splitter.i)))):
+            for module, pairs in ((m, ((source, sender.i), (source, write.i))),
+                                  (inlet, ((receiver.o, splitter.i), (read.o, splitter.i)))):
                 mux = StreamMux(module)
                 for when, (one, other) in zip((~self.resident, self.resident), pairs, strict=True):
                     mux.link(when, one, other, **{name: one.p[name] for name in ("data", "count", "last")})
                 mux.finish()
         else:
-            self.leaves, self.comes = (sender.i, receiver.o) if sender else (stored, loaded)
+            self.leaves, self.comes = (sender.i, receiver.o) if sender else (write.i, read.o)
             self.resident = Const(bool(memory), 1)
             wiring.connect(m, source, self.leaves)
             wiring.connect(inlet, self.comes, splitter.i)

@@ -28,7 +28,7 @@ OTHERS = [chance.SINGLE, chance.LARGE, chance.INDEPENDENT, chance.STORED, Accele
 SIZE = 1 << 18
 # Cycles between two tensors, at least and at most, by the number of lanes.
 GAPS = {1: (37, 38), 2: (37, 39), 3: (42, 44), 4: (40, 43)}
-LONG = 96  # rows of 64 values whose cycles hide the next plan, with three lanes
+LONG = 128  # rows of 64 values whose cycles hide the next plan, with three lanes
 SHARED = {"kind": KINDS.index("shared"), "ordered": 1}
 
 

@@ -142,7 +142,10 @@ class Payload(wiring.Component):
         able, room, offers, comes, answers = (
             Signal(name=name) for name in ("able", "room", "offers", "comes", "answers"))
         ar, aw = self.reads.ar, self.writes.aw
+        fewer, added = Signal.like(under_way), Signal(range(LIMIT + 1))
         m.d.comb += [
+            fewer.eq(under_way - (comes | answers)),
+            added.eq(Mux(self.decompress, (index - first)[:3] + 1, 1)),
             able.eq(room & ~ar.valid & ~aw.valid),
             offers.eq(steps & closes),
             ar.p.eq(burst), aw.p.eq(burst),
@@ -151,8 +154,7 @@ class Payload(wiring.Component):
         ]
         m.d.sync += [
             room.eq(under_way <= self.outstanding - LIMIT),  # a cycle late: two never follow each other at once
-            under_way.eq(under_way + Mux(offers, Mux(self.decompress, (index - first)[:3] + 1, 1), 0)
-                         - (comes | answers)),
+            under_way.eq(Mux(offers, fewer + added, fewer)),  # offers is late
         ]
         for channel, mine in ((ar, self.decompress), (aw, ~self.decompress)):
             with m.If(offers & mine):

@@ -135,7 +135,7 @@ class Queue(wiring.Component):
         empty, unread = Signal(), Signal()  # nothing is read ahead; a descriptor cannot be read
         gone = Signal()  # a tensor was given up, and has no report yet
         place = (number & (self.ring_size - 1))[: len(number) - 1]
-        # In a register, as the host may write where nothing is busy, and a cycle late, which no host is fast enough for.
+        # A cycle late, for speed: no host writes a register that soon after HEAD.
         behind = Signal()
         m.d.sync += behind.eq(self.head != self.tail)
         m.d.comb += [
