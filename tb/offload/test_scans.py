@@ -32,7 +32,7 @@ from tb.soak.session import Session
 OTHERS = [chance.SINGLE, chance.LARGE, chance.INDEPENDENT, chance.LUTS, chance.STORED]
 SHARED = {"kind": KINDS.index("shared"), "ordered": 1}
 POLITE = MemoryBehaviour()
-REST = {"shared": 120, "independent": 114}  # cycles of a scan: memory's, and those of pipelines and stores
+REST = {"shared": 121, "independent": 115}  # cycles of a scan: memory's, and those of pipelines and stores
 
 
 def label(it):
