@@ -54,20 +54,31 @@ class Pipeline:
 class Register(wiring.Component):
     """A pipeline of one stage, which changes nothing: it parts what makes a beat from what takes it.
 
-    Throughput: one beat a cycle. Latency: one cycle. Buffering: one beat. Combinational path: from ``o.ready`` to
-    ``i.ready``.
+    Throughput: one beat a cycle, or in two. Latency: one cycle. Buffering: one beat. Combinational path: from
+    ``o.ready`` to ``i.ready``; none where beats are two cycles apart.
 
     Parameters
     ----------
     shape : shape-castable
         Payload of the stream.
+    slow : bool
+        True: ``i.ready`` comes from a register, too, so that beats are at least two cycles apart.
     """
 
-    def __init__(self, shape):
+    def __init__(self, shape, slow=False):
+        self.slow = bool(slow)
         super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
 
     def elaborate(self, platform):
         m = Module()
+        if self.slow:
+            payload, valid = Signal.like(self.i.p, reset_less=True), Signal()
+            m.d.comb += [self.i.ready.eq(~valid), self.o.valid.eq(valid), self.o.p.eq(payload)]
+            with m.If(~valid):
+                m.d.sync += [payload.eq(self.i.p), valid.eq(self.i.valid)]
+            with m.Elif(self.o.ready):
+                m.d.sync += valid.eq(0)
+            return m
         pipe = Pipeline(m, self.i, self.o)
         (payload,) = pipe.stage(self.i.p)
         pipe.finish()

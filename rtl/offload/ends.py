@@ -5,7 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common import axi, axis
-from actcodec.rtl.common.skid import Skid
+from actcodec.rtl.common.pipeline import Register
 from actcodec.rtl.common.stream_mux import StreamMux
 from actcodec.rtl.offload.control.limits import LINE
 from actcodec.rtl.offload.control.register_map import ErrorCode
@@ -38,8 +38,9 @@ class Ends:
     the ``splitter``, which comes into a module with the receiver, as readiness goes through both at the end of the
     splitter's longest path. ``control`` is what the host says, ``clear`` is the accelerator's.
 
-    Memory's port moves a packet in four beats, so a half skid buffer stands on either side of it: while one packet is
+    Memory's port moves a packet in four beats, so one waits in a register on either side of it: while a packet is
     stored, the collector fills the next one, and while the splitter takes one apart, the next one is put together.
+    Packets to the splitter, whose readiness is late, are at least two cycles apart, which no port is fast enough for.
 
     It is no component, as it shares that module, and as an accelerator without memory for payloads has nothing of it
     but wires.
@@ -74,8 +75,8 @@ class Ends:
         inlet.submodules.splitter = splitter
         sender, receiver, memory = self._sender, self._receiver, self._memory
         if memory:
-            m.submodules.write_skid = write = ResetInserter(clear)(Skid(memory.i.p.shape(), half=True))
-            inlet.submodules.read_skid = read = ResetInserter(clear)(Skid(memory.o.p.shape(), half=True))
+            m.submodules.write_register = write = ResetInserter(clear)(Register(memory.i.p.shape()))
+            inlet.submodules.read_register = read = ResetInserter(clear)(Register(memory.o.p.shape(), slow=True))
             wiring.connect(m, write.o, memory.i)
             wiring.connect(inlet, memory.o, read.i)
         if sender:

@@ -34,11 +34,12 @@ class Increment(wiring.Component):
 
 @pytest.mark.parametrize("stages", [5, *regress(1)])
 def test_pipeline(stages):
-    simulate(Increment(stages), __file__, stages=stages, added=stages)
+    simulate(Increment(stages), __file__, stages=stages, added=stages, every=1)
 
 
-def test_register():
-    simulate(Register(16), __file__, stages=1, added=0)
+@pytest.mark.parametrize("slow", [False, True])
+def test_register(slow):
+    simulate(Register(16, slow), __file__, stages=1, added=0, every=1 + slow)
 
 
 @cocotb.test
@@ -53,10 +54,11 @@ async def keeps_every_beat_in_order(dut, idle, stall):
 
 @cocotb.test
 async def takes_a_cycle_a_stage_and_a_beat_a_cycle(dut):
+    """Or two, where ready comes from a register."""
     bench = await Bench.started(dut)
     run = await bench.run({"i": range(50)}, {"o": 50}, rng())
-    assert run.cycles["i"] == list(range(50))
-    assert run.cycles["o"] == [parameters()["stages"] + cycle for cycle in range(50)]
+    assert run.cycles["i"] == list(range(0, 50 * parameters()["every"], parameters()["every"]))
+    assert run.cycles["o"] == [parameters()["stages"] + cycle for cycle in run.cycles["i"]]
 
 
 @cocotb.test
