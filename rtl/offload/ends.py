@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common import axi, axis
 from actcodec.rtl.common.pipeline import Register
+from actcodec.rtl.common.skid import Skid
 from actcodec.rtl.common.stream_mux import StreamMux
 from actcodec.rtl.offload.control.limits import LINE
 from actcodec.rtl.offload.control.register_map import ErrorCode
@@ -39,8 +40,9 @@ class Ends:
     splitter's longest path. ``control`` is what the host says, ``clear`` is the accelerator's.
 
     Memory's port moves a packet in four beats, so one waits in a register on either side of it: while a packet is
-    stored, the collector fills the next one, and while the splitter takes one apart, the next one is put together.
-    Packets to the splitter, whose readiness is late, are at least two cycles apart, which no port is fast enough for.
+    stored, the collector fills the next one, and while the splitter takes one apart, the next one is put together. Its
+    readiness is late. With one lane the splitter can miss a cycle after each packet; with several it gets the next one
+    at once from a skid buffer.
 
     It is no component, as it shares that module, and as an accelerator without memory for payloads has nothing of it
     but wires.
@@ -76,7 +78,9 @@ class Ends:
         sender, receiver, memory = self._sender, self._receiver, self._memory
         if memory:
             m.submodules.write_register = write = ResetInserter(clear)(Register(memory.i.p.shape()))
-            inlet.submodules.read_register = read = ResetInserter(clear)(Register(memory.o.p.shape(), slow=True))
+            shape = memory.o.p.shape()
+            inlet.submodules.read_register = read = ResetInserter(clear)(
+                Register(shape, slow=True) if accelerator.cdus == 1 else Skid(shape))
             wiring.connect(m, write.o, memory.i)
             wiring.connect(inlet, memory.o, read.i)
         if sender:

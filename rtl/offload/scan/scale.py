@@ -75,10 +75,9 @@ class Scale(wiring.Component):
                 m.d.comb += rounding.eq(1)
                 m.d.sync += up.eq(~total[-1])
                 m.next = "end"
-            with m.State("end"):
-                with m.If(~self.o.valid | self.o.ready):
-                    m.d.sync += [self.o.p.eq(word), self.o.valid.eq(1)]
-                    m.next = "idle"
+            with m.State("end"), m.If(~self.o.valid | self.o.ready):
+                m.d.sync += [self.o.p.eq(word), self.o.valid.eq(1)]
+                m.next = "idle"
 
         # 144 / m is 2^(134 - exponent) times the quotient of significands.
         biased = Signal(9)
