@@ -15,7 +15,8 @@ IN_TRITON = [
     ("dpr-fp8", {}), ("mx", {}), ("mx", {"rule": "even"}), ("mx", {"format": "e4m3"}),
     ("mx", {"format": "e5m2", "rule": "floor"}), ("mx", {"format": "e3m2", "rule": "even"}),
     ("mx", {"format": "e2m3"}), ("mx", {"format": "e2m1", "rule": "floor"}), ("mx", {"coder": "zvc", "format": "e4m3"}),
-    ("mx", {"coder": "nibble"}), ("mx", {"coder": "rice", "format": "e5m2"}), ("division", {}), ("division", {"bits": 1, "seed": 5, "lfc": "on"}),
+    ("mx", {"coder": "nibble"}), ("mx", {"coder": "rice"}), ("division", {}),
+    ("division", {"bits": 1, "seed": 5, "lfc": "on"}),
     ("division", {"bits": 4, "rounding": "nearest", "lfc": "on"}), ("division", {"lfc": "off"}),
     ("division", {"offset": "min", "lfc": "on", "seed": 2**32 - 1}),
 ]

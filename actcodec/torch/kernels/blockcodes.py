@@ -21,6 +21,7 @@ __all__ = ["UNIT", "lines", "nibble_counts", "nibble_decode", "nibble_encode", "
 
 UNIT = 32  # blocks of a program
 COUNTED = 128  # the same, where groups are counted
+WARPS = 16  # for the values of UNIT blocks: with fewer, registers would hold few programs at a time, or spill
 NIBBLE_RAW, NIBBLE_MOST = tl.constexpr(nibble.RAW), tl.constexpr(nibble.MOST)
 RICE_RAW, RICE_MOST = tl.constexpr(RAW), tl.constexpr(MOST)
 # of four bytes in a word
@@ -58,12 +59,16 @@ def starts_to_write(data, ends, size):
 
 @triton.jit
 def put(words, place, field, some):
-    """Writes fields, uint32, at these bits."""
-    down = (place & 31).to(tl.uint32)
-    low, high = field << down, field >> 1 >> 31 - down
-    words += place >> 5
-    tl.atomic_or(words, low.to(tl.int32, bitcast=True), some & (low != 0), sem="relaxed")
-    tl.atomic_or(words + 1, high.to(tl.int32, bitcast=True), some & (high != 0), sem="relaxed")
+    """Writes fields, int32, at these bits, which end in the same word."""
+    tl.atomic_or(words + (place >> 5), field << (place & 31), some & (field != 0), sem="relaxed")
+
+
+@triton.jit
+def put_across(words, place, field, some):
+    """The same of uint32, which may reach into the next word."""
+    put(words, place, field.to(tl.int32, bitcast=True), some)
+    high = field >> 1 >> 31 - (place & 31).to(tl.uint32)
+    tl.atomic_or(words + (place >> 5) + 1, high.to(tl.int32, bitcast=True), some & (high != 0), sem="relaxed")
 
 
 @triton.jit
@@ -184,11 +189,11 @@ def nibble_encode_kernel(x, ends, data, n, w0: tl.int64, w1: tl.int64, w2: tl.in
     words, start = starts_to_write(data, ends, size_of(n, head, N))
     head = head[:, None]
     raw, coded = head == NIBBLE_RAW, (head > 0) & (head != NIBBLE_RAW)
-    put(words, start, head.to(tl.uint32), head > 0)
+    put(words, start, head, head > 0)
     codes = tl.sum(code << 2 * tl.arange(0, 16)[None, :], 1)[:, None]
-    put(words, start + 8, codes.to(tl.uint32, bitcast=True), coded)
+    put_across(words, start + 8, codes.to(tl.uint32, bitcast=True), coded)
     place = before(tl.where(raw, 8, width))[0]
-    put(words, start + tl.where(coded, 40, 8) + 4 * place, planes, head > 0)
+    put_across(words, start + tl.where(coded, 40, 8) + 4 * place, planes, head > 0)
 
 
 @triton.jit(do_not_specialize=["w0", "w1", "w2", "w3"])
@@ -305,23 +310,23 @@ def rice_encode_kernel(x, ends, data, n, word: tl.int64, STRAIGHT: tl.constexpr,
     words, start = starts_to_write(data, ends, size_of(n, rice_rest(head), N))
     head = head[:, None]
     raw, coded = head == RICE_RAW, (head > 0) & (head != RICE_RAW)
-    put(words, start, head.to(tl.uint32), head > 0)
+    put(words, start, head, head > 0)
     start += 8
     flags, number = flags_of(word)
-    put(words, start + number, group.to(tl.uint32), coded & (number >= 0))
+    put(words, start + number, group, coded & (number >= 0))
     place = start + flags
     p0, p1, p2 = bits_of_class(kind)
     ahead, count = before(shown)
-    put(words, place + ahead, p0.to(tl.uint32), coded)
+    put(words, place + ahead, p0, coded)
     place += count
     ahead, count = before(p0)
-    put(words, place + ahead, p1.to(tl.uint32), coded)
+    put(words, place + ahead, p1, coded)
     place += count
     ahead, count = before(p1)
-    put(words, place + ahead, p2.to(tl.uint32), coded)
+    put(words, place + ahead, p2, coded)
     place = tl.where(raw, start, place + count)
     ahead = before(tl.where(raw, 8, width))[0]
-    put(words, place + ahead, tl.where(raw, x, mantissa).to(tl.uint32), head > 0)
+    put_across(words, place + ahead, tl.where(raw, x, mantissa).to(tl.uint32), head > 0)
 
 
 @triton.jit(do_not_specialize=["word"])
@@ -390,15 +395,15 @@ def nibble_decode(payload: torch.Tensor, n: int, widths: torch.Tensor, straight:
 
 
 def rice_sizes(x: torch.Tensor, n: int, word: int, sizes: torch.Tensor) -> None:
-    run(rice_sizes_kernel, _units(n), x, sizes, n, word, STRAIGHT=bool(word >> 62), N=UNIT)
+    run(rice_sizes_kernel, _units(n), x, sizes, n, word, warps=WARPS, STRAIGHT=bool(word >> 62), N=UNIT)
 
 
 def rice_encode(x: torch.Tensor, n: int, word: int, ends: torch.Tensor, words: torch.Tensor) -> None:
-    run(rice_encode_kernel, _units(n), x, ends, words, n, word, STRAIGHT=bool(word >> 62), N=UNIT)
+    run(rice_encode_kernel, _units(n), x, ends, words, n, word, warps=WARPS, STRAIGHT=bool(word >> 62), N=UNIT)
 
 
 def rice_decode(payload: torch.Tensor, n: int, word: int, ends: torch.Tensor, x: torch.Tensor) -> None:
-    run(rice_decode_kernel, _units(n), payload, ends, x, n, word, STRAIGHT=bool(word >> 62), N=UNIT)
+    run(rice_decode_kernel, _units(n), payload, ends, x, n, word, warps=WARPS, STRAIGHT=bool(word >> 62), N=UNIT)
 
 
 def lines(tiles: torch.Tensor, n: int, blocks: torch.Tensor) -> None:
