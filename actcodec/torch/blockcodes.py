@@ -1,5 +1,5 @@
-"""The block codes ``nibble`` and ``rice`` in torch (``golden/jpegact/nibble.py``, ``rice.py``): native kernels make
-golden's payload, operations the same bits in sections (:mod:`actcodec.torch.planes`).
+"""The block codes ``nibble`` and ``rice`` in torch (``golden/jpegact/nibble.py``, ``rice.py``): kernels make golden's
+payload, operations the same bits in sections (:mod:`actcodec.torch.planes`).
 
 A coder's ``fit`` chooses a table for blocks, uint8 [n, 64], in the CDU's order of values; ``straight`` tables are for
 values without a sign. ``size`` has the bytes of the payload with a table, ``encode`` returns what is kept, ``decode``
@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from actcodec.golden.jpegact import nibble, rice
+from actcodec.golden.jpegact import nibble, rice, rice_sizes
 from actcodec.golden.offload.blocks import BLOCK, LANES
 from actcodec.torch import kernels
 from actcodec.torch.packing import padded
-from actcodec.torch.planes import CODERS, Planes
+from actcodec.torch.planes import CODERS, FITTED, Planes
 
-__all__ = ["CODERS", "Encoded", "Native", "NativeNibble", "NativeRice", "Payload", "Sizes", "decode", "lines",
-           "smallest", "values_of_lines"]
+__all__ = ["CODERS", "Encoded", "Fused", "FusedNibble", "FusedRice", "Native", "NativeNibble", "NativeRice", "Payload",
+           "Sizes", "coder_of", "decode", "lines", "smallest", "values_of_lines"]
 
 TABLES = 64 * (3 * 15 * 8 + 64)  # bytes of what sizes under many tables are summed from, for 64 blocks
 
@@ -32,10 +32,11 @@ class Payload(NamedTuple):
     data: torch.Tensor
     blocks: int
     table: Any
+    sizes: Any = None  # on a GPU: bytes of the blocks of each program that decodes it
 
     @property
     def nbytes(self) -> int:
-        return self.data.nbytes
+        return self.data.nbytes + (0 if self.sizes is None else self.sizes.nbytes)
 
 
 Encoded = Planes | Payload
@@ -47,7 +48,7 @@ class Native:
     name: str
     model: Any
 
-    def __init__(self, native: kernels.Library) -> None:
+    def __init__(self, native: Any) -> None:
         self._native = native
 
     def _call(self, function: str, *arguments: Any) -> int:
@@ -85,9 +86,9 @@ class NativeNibble(Native):
 
     def fit(self, x: torch.Tensor, straight: bool) -> nibble.Table:
         """The best table for blocks."""
-        counts = np.zeros((nibble.GROUPS, 9), np.int64)
-        self._call("counts", x, len(x), int(straight), torch.from_numpy(counts))
-        return nibble.best(counts, straight)
+        counts = torch.zeros(nibble.GROUPS, 9, dtype=torch.int64, device=x.device)
+        self._call("counts", x, len(x), int(straight), counts)
+        return nibble.best(counts.cpu().numpy(), straight)
 
     @staticmethod
     def arguments(table: nibble.Table) -> tuple[torch.Tensor, int]:
@@ -108,7 +109,55 @@ class NativeRice(Native):
         return (table.word,)
 
 
+class Fused(Native):
+    """A coder by kernels in Triton, for which the CPU waits once for each table, and once for each payload's size."""
+
+    def smallest(self, x: torch.Tensor, tables: list[Any]) -> tuple[Payload, int]:
+        """Blocks encoded with the best of some tables, and the bytes of the payload."""
+        sizes = [self._sizes(x, table) for table in tables]
+        ends = [one.cumsum(0) for one in sizes]
+        totals = [int(one[-1]) if len(one) else 0 for one in ends]
+        best = totals.index(least := min(totals))
+        data = torch.zeros(-(-least // 4), dtype=torch.int32, device=x.device)  # kernels write words
+        self._call("encode", x, len(x), *self.arguments(tables[best]), ends[best], data)
+        return Payload(data.view(torch.uint8)[:least], len(x), tables[best], sizes[best]), least
+
+    def _sizes(self, x: torch.Tensor, table: Any) -> torch.Tensor:
+        sizes = torch.empty(-(-len(x) // self._native.UNIT), dtype=torch.int16, device=x.device)
+        self._call("sizes", x, len(x), *self.arguments(table), sizes)
+        return sizes
+
+    def size(self, x: torch.Tensor, table: Any) -> int:
+        """Bytes of the payload."""
+        return int(self._sizes(x, table).sum())
+
+    def encode(self, x: torch.Tensor, table: Any) -> Payload:
+        return self.smallest(x, [table])[0]
+
+    def decode(self, encoded: Payload) -> torch.Tensor:
+        """Blocks, uint8 [n, 64]."""
+        out = torch.empty(encoded.blocks, BLOCK, dtype=torch.uint8, device=encoded.data.device)
+        ends = encoded.sizes.cumsum(0)
+        self._call("decode", encoded.data, encoded.blocks, *self.arguments(encoded.table), ends, out)
+        return out
+
+
+class FusedNibble(Fused, NativeNibble):
+    """Nibble planes with 2-bit width codes."""
+
+
+class FusedRice(Fused, NativeRice):
+    """Golomb-Rice codes in planes."""
+
+    def fit(self, x: torch.Tensor, straight: bool) -> rice.Table:
+        """The best table for a sample of the blocks, which the CPU finds: hundreds of steps with little to compute."""
+        sample = x[::max(1, -(-len(x) // FITTED))].cpu()
+        native = kernels.library("blockcodes")
+        return rice.fit(sample.numpy(), straight, sizes=partial(Sizes, native) if native else rice_sizes.Sizes)
+
+
 NATIVE: dict[str, type[Native]] = {coder.name: coder for coder in (NativeNibble, NativeRice)}
+FUSED: dict[str, type[Fused]] = {coder.name: coder for coder in (FusedNibble, FusedRice)}
 
 
 class Sizes:
@@ -131,11 +180,20 @@ class Sizes:
         return self._blocks - self._used + self._native.rice_total(self._tables, self._used, word)
 
 
+def coder_of(name: str, *tensors: torch.Tensor) -> Native | None:
+    """The coder by kernels that can work on these tensors."""
+    if native := kernels.fused(__name__, *tensors):
+        return FUSED[name](native)
+    native = kernels.of(__name__, *tensors)
+    return NATIVE[name](native) if native else None
+
+
 def smallest(name: str, x: torch.Tensor, ways: tuple[bool, ...]) -> tuple[Encoded, int]:
     """Blocks encoded by a coder with the best table, straight or not as in ``ways``, and the bytes of the payload."""
-    native = kernels.of(__name__, x)
-    coder = NATIVE[name](native) if native else CODERS[name]
+    coder = coder_of(name, x) or CODERS[name]
     tables = [coder.fit(x, straight) for straight in ways]
+    if isinstance(coder, Fused):
+        return coder.smallest(x, tables)
     sizes = [coder.size(x, table) for table in tables]
     return coder.encode(x, tables[sizes.index(min(sizes))]), min(sizes)
 
@@ -144,8 +202,8 @@ def decode(name: str, encoded: Encoded) -> torch.Tensor:
     """Blocks, uint8 [n, 64]; of a payload without kernels by golden's model."""
     if isinstance(encoded, Planes):
         return CODERS[name].decode(encoded)
-    if native := kernels.of(__name__, encoded.data):
-        return NATIVE[name](native).decode(encoded)
+    if coder := coder_of(name, encoded.data):
+        return coder.decode(encoded)
     blocks = NATIVE[name].model.decode(encoded.data.cpu().numpy(), encoded.blocks, encoded.table)
     return torch.from_numpy(blocks.view(np.uint8)).to(encoded.data.device)
 

@@ -1,7 +1,7 @@
 """JPEG-ACT's modes in torch: int32 arithmetic, the same on CPU and CUDA, and bit-equal to golden.
 
 What is kept is close to the payload: a bit per value and the values that are not 0, where golden has a mask or JPEG's
-codes; the sections of the nibble and Rice codes. The size of the payload is counted, exactly.
+codes; the payload of the nibble and Rice codes, or its sections. The size of the payload is counted, exactly.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
 """MX in torch, in integers and float64, bit-equal to ``golden/mx`` (OCP Microscaling Formats v1.0, section 5).
 
 A tensor's payload is kept as torchao and cuBLAS expect it: a scale of one byte per 32 values, and the elements, as many
-per byte as fit; or, with a coder, those that are not 0, or the sections of the nibble and Rice codes.
+per byte as fit; or, with a coder, those that are not 0, or the payload of the nibble and Rice codes, or its sections.
 """
 
 from typing import Any

@@ -8,13 +8,15 @@ from actcodec.torch import kernels
 IN_TRITON = [
     ("sfpr", {}), ("sfpr", {"signs": True}), ("sfpr", {"scaling": "tensor", "clip": 1.0}),
     ("sfpr-zvc", {"scaling": "cap", "cap": 2.7, "signs": True}), ("sfpr-zvc", {"coder": "nibble"}),
+    ("sfpr-zvc", {"coder": "rice"}), ("jpeg-act", {"coder": "nibble"}), ("jpeg-act", {"coder": "rice"}),
     ("jpeg-act", {"dqt": "optL"}), ("jpeg-act", {"dqt": "optH"}), ("jpeg-act", {"quantizer": "div", "dqt": 3.25}),
     ("jpeg-act", {"quantizer": "div", "dqt": "optH-div", "dead_zone": 3}), ("jpeg-base", {}), ("brc", {}), ("zvc", {}),
     ("ssdc", {}), ("ssdc-fp16", {}), ("ssdc-fp10", {}), ("ssdc-fp8", {}), ("dpr-fp16", {}), ("dpr-fp10", {}),
     ("dpr-fp8", {}), ("mx", {}), ("mx", {"rule": "even"}), ("mx", {"format": "e4m3"}),
     ("mx", {"format": "e5m2", "rule": "floor"}), ("mx", {"format": "e3m2", "rule": "even"}),
     ("mx", {"format": "e2m3"}), ("mx", {"format": "e2m1", "rule": "floor"}), ("mx", {"coder": "zvc", "format": "e4m3"}),
-    ("mx", {"coder": "nibble"}), ("division", {}), ("division", {"bits": 1, "seed": 5, "lfc": "on"}),
+    ("mx", {"coder": "nibble"}), ("mx", {"coder": "rice"}), ("division", {}),
+    ("division", {"bits": 1, "seed": 5, "lfc": "on"}),
     ("division", {"bits": 4, "rounding": "nearest", "lfc": "on"}), ("division", {"lfc": "off"}),
     ("division", {"offset": "min", "lfc": "on", "seed": 2**32 - 1}),
 ]

@@ -1,8 +1,10 @@
 """Kernels in Triton are golden bit for bit, as the operations are; without a GPU, by Triton's interpreter."""
 
+import dataclasses
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,13 +12,16 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 import actcodec.torch as at
-from actcodec.golden.jpegact import rle
+from actcodec.golden.jpegact import nibble, rice, rle
 from actcodec.golden.mx import element
 from actcodec.golden.offload import blocks
-from actcodec.torch import kernels, packing, quantize, runlength, tiles
+from actcodec.torch import blockcodes, kernels, packing, quantize, runlength, tiles
 from actcodec.torch.golden import codec
 from tb.torch import ptx
 from tb.torch.conftest import IN_TRITON
+from tb.torch.test_blockcodes import CODES
+from tb.torch.test_blockcodes import blocks as blocks_of_a_spectrum
+from tb.torch.test_blockcodes import tables as some_tables
 from tb.torch.test_lane import nasty, random, same, tiny
 
 # some products are infinite, before other codes take the place of theirs, or as float16
@@ -61,7 +66,7 @@ def bits_of(data):
     return [bits for one in data for bits in bits_of(one)] if isinstance(data, tuple) else []
 
 
-@pytest.mark.parametrize("mode, options", IN_TRITON, ids=str)
+@pytest.mark.parametrize("mode, options", [one for one in IN_TRITON if one[1].get("coder") not in CODES], ids=str)
 def test_what_is_held_is_that_of_the_operations(mode, options, triton, monkeypatch):
     one, x = codec(mode, options), torch.from_numpy(ties((2, 4, 3, 20), 6)).to(triton)  # some rows end with a block
     bits = bits_of(one.encode(x).data)
@@ -180,6 +185,82 @@ def test_codes_are_packed(bits, triton, monkeypatch):
     assert torch.equal(packing.pack_codes(codes, bits), data)
 
 
+TABLES = {"nibble": [nibble.Table([2] * 16, [1] * 16), nibble.Table([6] + [7] * 15, [0] + [3] * 15),
+                     nibble.Table([0, 5] * 8, [2, 0] * 8)],
+          "rice": [rice.Table([2] * 15, 16, (0, 1, 3, 6)), rice.Table([7] * 15, 0, (7, 7, 7, 7)),
+                   rice.Table([5, 4, 5] * 5, 9, (0, 2, 4, 4))]}
+
+
+def every_kind():
+    """Blocks of zeros, of one value alone, of extremes, of more and more large values, until they are raw, and of some
+    large ones anywhere."""
+    rng = np.random.default_rng(0)
+    large = np.arange(64) >= 64 - np.arange(65)[:, None]
+    alone = np.eye(64, dtype=int) * np.where(np.arange(64) % 2, 1, -128)
+    ends = np.array([-128, 127])[:, None] * np.ones(64, int)
+    anywhere = rng.integers(-128, 128, (40, 64)) * (rng.random((40, 64)) < 0.4)
+    return np.concatenate([alone * 0, ends, alone, large * 3, large * -9, large * 100, anywhere]).astype(np.int8)
+
+
+def block_code_is_goldens(name, x, table, triton, monkeypatch):
+    """The payload and its size are those of golden, of C++ and of operations, as are the blocks."""
+    values, (payload, _) = torch.from_numpy(x.view(np.uint8)), CODES[name].encode(x, table)
+    encoded = blockcodes.coder_of(name, values.to(triton)).encode(values.to(triton), table)
+    native = blockcodes.NATIVE[name](kernels.library("blockcodes"))
+    assert encoded.data.cpu().numpy().tobytes() == payload.tobytes()
+    assert torch.equal(encoded.data.cpu(), native.encode(values, table).data)
+    assert blockcodes.coder_of(name, values.to(triton)).size(values.to(triton), table) == len(payload)
+    assert encoded.nbytes == len(payload) + 2 * -(-len(x) // 32)
+    assert torch.equal(blockcodes.decode(name, encoded).cpu(), values)
+    assert torch.equal(native.decode(encoded._replace(data=encoded.data.cpu())), values)
+    monkeypatch.setattr(kernels, "enabled", False)
+    assert blockcodes.coder_of(name, values) is None
+    assert torch.equal(blockcodes.decode(name, encoded).cpu(), values)
+    assert blockcodes.CODERS[name].size(values, table) == len(payload)
+    monkeypatch.setattr(kernels, "enabled", True)
+
+
+@pytest.mark.parametrize("straight", [False, True])
+@pytest.mark.parametrize("name", CODES)
+@pytest.mark.parametrize("n", [0, 1, 31, 32, 33, 100])
+def test_block_codes_are_goldens(name, n, straight, triton, monkeypatch):
+    rng = np.random.default_rng([n, straight])
+    x = blocks_of_a_spectrum(rng, n)
+    values = torch.from_numpy(x.view(np.uint8)).to(triton)
+    assert blockcodes.coder_of(name, values).fit(values, straight) == CODES[name].fit(x, straight)
+    for table in some_tables(rng, CODES[name], x, straight):
+        block_code_is_goldens(name, x, table, triton, monkeypatch)
+
+
+@pytest.mark.parametrize("straight", [False, True])
+@pytest.mark.parametrize("name", CODES)
+def test_block_codes_of_every_kind_of_blocks_are_goldens(name, straight, triton, monkeypatch):
+    x, lengths = every_kind(), set()
+    for one in TABLES[name]:
+        table = dataclasses.replace(one, straight=straight)
+        lengths |= {*CODES[name].encode(x, table)[1].tolist()}
+        block_code_is_goldens(name, x, table, triton, monkeypatch)
+    assert {1, 65, 64 if name == "nibble" else 63} <= lengths
+
+
+@pytest.mark.parametrize("straight", [False, True])
+@pytest.mark.parametrize("name", CODES)
+def test_tables_of_block_codes_are_those_of_many_blocks(name, straight, triton):
+    x = blocks_of_a_spectrum(np.random.default_rng(4), 5000)
+    values = torch.from_numpy(x.view(np.uint8)).to(triton)
+    assert blockcodes.coder_of(name, values).fit(values, straight) == CODES[name].fit(x, straight)
+
+
+def test_the_smaller_of_two_payloads_is_held(triton):
+    for sign in 1, -1:
+        x = torch.from_numpy(np.arange(64 * 5) % 7 * sign).to(triton, torch.int8).view(torch.uint8).view(-1, 64)
+        for name in CODES:
+            encoded, size = blockcodes.smallest(name, x, (False, True))
+            both = [blockcodes.smallest(name, x, (way,)) for way in (False, True)]
+            assert size == min(each for _, each in both) == len(encoded.data)
+            assert encoded.table == both[size != both[0][1]][0].table
+
+
 class Counter(TorchDispatchMode):
     """How many operations of PyTorch run that a GPU would have to launch something for."""
 
@@ -210,18 +291,31 @@ def operations(one, x, monkeypatch):
     return counter.count, launch.launches - before
 
 
-MOST = {"sfpr": 5, "sfpr-zvc": 12, "jpeg-act": 15, "jpeg-base": 15, "brc": 2, "dpr-fp10": 2, "mx": 2, "division": 9}
+MOST = {"sfpr": 5, "sfpr-zvc": 12, "jpeg-act": 15, "jpeg-base": 15, "brc": 2, "dpr-fp10": 2, "mx": 2, "division": 9,
+        "jpeg-act nibble": 18, "jpeg-act rice": 17, "sfpr-zvc nibble": 21, "mx rice": 18}
 
 
 @pytest.mark.parametrize("mode", MOST)
 def test_launches_are_few(mode, triton, monkeypatch):
-    x, one = torch.from_numpy(random((4, 8, 2, 2), 3)).to(triton), codec(mode, {})
+    name, _, coder = mode.partition(" ")
+    x, one = torch.from_numpy(random((4, 8, 2, 2), 3)).to(triton), codec(name, {"coder": coder} if coder else {})
     x = torch.nn.functional.interpolate(x, size=(16, 16), mode="bilinear")  # most coefficients are 0
     few = sum(operations(one, x, monkeypatch))
     monkeypatch.setattr(kernels, "enabled", False)
     many = sum(operations(one, x, monkeypatch))
     print(f"{mode}: {many} launches by operations, {few} by kernels")
     assert few <= MOST[mode] and many > 2 * few
+
+
+@pytest.mark.parametrize("name", CODES)
+def test_launches_of_block_codes_are_few(name, triton, monkeypatch):
+    """To choose a table apart, five to encode, with the sums of sizes, what the CPU learns of them, and the zeros that
+    a payload begins with, and two to decode."""
+    x = torch.from_numpy(blocks_of_a_spectrum(np.random.default_rng(1), 40).view(np.uint8)).to(triton)
+    table = CODES[name].fit(x.cpu().numpy())
+    one = SimpleNamespace(encode=lambda x: blockcodes.coder_of(name, x).encode(x, table),
+                          decode=lambda encoded: blockcodes.decode(name, encoded))
+    assert sum(operations(one, x, monkeypatch)) <= 7
 
 
 def kernels_of_sources():
@@ -245,6 +339,11 @@ def test_ptx_rounds_as_golden_does(triton, launches, tmp_path, monkeypatch):
                     *((mode, x[0, 0, 0, :1]) for mode in ("sfpr-zvc", "brc", "dpr-fp10", "mx", "division"))):
         one = codec(mode, {})
         one.decode(one.encode(y.contiguous()))
+    for coder in CODES:
+        one = codec("sfpr-zvc", {"coder": coder})
+        one.decode(one.encode(x[0, 0, 0, :1].contiguous()))
+    codes = torch.zeros(100, dtype=torch.uint8, device=triton)  # as COMET has them
+    packing.unpack_codes(packing.pack_codes(codes, 4), 4, len(codes))
     different = {repr(one): one for one in launches}.values()
     assert {one.kernel for one in different} == kernels_of_sources()
     assert ptx.check([*different]) == {}
