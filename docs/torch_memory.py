@@ -21,9 +21,10 @@ from actcodec.train.networks import resnet50
 from docs import torch_record
 from tb.torch.memory import measured
 
-__all__ = ["Language", "Vision", "rows"]
+__all__ = ["BUDGET", "Language", "Vision", "greatest", "rows"]
 
 ROUNDS = 2
+BUDGET = 1 << 30  # bytes, for the greatest batch
 WAYS: tuple[tuple[str, str | None, dict[str, Any], bool], ...] = (
     ("plain", None, {}, False), ("checkpoints", None, {}, True), ("`sfpr`, signs", "sfpr", {"signs": True}, False),
     ("`jpeg-act`, signs", "jpeg-act", {"signs": True}, False), ("`gist-fp8`", "gist-fp8", {}, False),
@@ -69,24 +70,42 @@ class Vision(nn.Module):
         return self.fc(x.mean(1))
 
 
-def networks() -> Iterator[tuple[str, nn.Module, Callable[[Callable[..., torch.Tensor]], torch.Tensor]]]:
-    """Name, model, and the loss of a batch, with a function that runs its blocks."""
-    resnet, x, y = resnet50(), torch.randn(4, 3, 32, 32), torch.randint(0, 10, (4,))
-
-    def pictures(run: Callable[..., torch.Tensor]) -> torch.Tensor:
-        h = x
-        for layer in resnet:
-            h = run(layer, h) if len(list(layer.children())) else layer(h)
-        return F.cross_entropy(h, y)
-
-    yield "ResNet-50, 4 x 32 x 32", resnet, pictures
-    vision, z, w = Vision(), torch.randn(2, 3, 224, 224), torch.randint(0, 1000, (2,))
-    yield "ViT-Ti, 2 x 224 x 224", vision, lambda run: F.cross_entropy(vision(z, run), w)
-    model, tokens = Language(), torch.randint(0, 256, (8, 128))
-    yield "transformer, 8 x 128", model, lambda run: F.cross_entropy(model(tokens, run), tokens.flatten())
+Loss = Callable[[Callable[..., torch.Tensor]], torch.Tensor]  # of a batch, with a function that runs a model's blocks
 
 
-def ways(model: nn.Module, loss: Callable[..., torch.Tensor]) -> dict[str, Callable[[], torch.Tensor]]:
+def networks() -> Iterator[tuple[str, int, nn.Module, Callable[[int], Loss]]]:
+    """Name, examples in a batch, model, and what makes the loss for so many examples."""
+    resnet = resnet50()
+
+    def pictures(count: int) -> Loss:
+        x, y = torch.randn(count, 3, 32, 32), torch.randint(0, 10, (count,))
+
+        def loss(run: Callable[..., torch.Tensor]) -> torch.Tensor:
+            h = x
+            for layer in resnet:
+                h = run(layer, h) if len(list(layer.children())) else layer(h)
+            return F.cross_entropy(h, y)
+
+        return loss
+
+    yield "ResNet-50, 4 x 32 x 32", 4, resnet, pictures
+    vision = Vision()
+
+    def patches(count: int) -> Loss:
+        x, y = torch.randn(count, 3, 224, 224), torch.randint(0, 1000, (count,))
+        return lambda run: F.cross_entropy(vision(x, run), y)
+
+    yield "ViT-Ti, 2 x 224 x 224", 2, vision, patches
+    model = Language()
+
+    def characters(count: int) -> Loss:
+        tokens = torch.randint(0, 256, (count, 128))
+        return lambda run: F.cross_entropy(model(tokens, run), tokens.flatten())
+
+    yield "transformer, 8 x 128", 8, model, characters
+
+
+def ways(model: nn.Module, loss: Loss) -> dict[str, Callable[[], torch.Tensor]]:
     """The forward pass in each way, whose result is the loss."""
     passes = {}
     for way, preset, options, checkpointed in WAYS:
@@ -121,18 +140,27 @@ def seconds(functions: dict[str, Callable[[], torch.Tensor]], rounds: int) -> di
     return least
 
 
+def greatest(batch: int, peak: int, twice: int) -> int:
+    """The greatest batch whose step stays within the budget: of what is there at the peak with a batch, and with one of
+    twice as many examples, a part is the same for every batch, and the rest grows with it."""
+    return (BUDGET - (2 * peak - twice)) * batch // (twice - peak)
+
+
 def rows(rounds: int = ROUNDS) -> Iterator[list[Any]]:
-    """Network, way, MiB that the forward pass leaves, MiB at the peak of a step, its time over that of plain."""
+    """Network, way, MiB that the forward pass leaves, MiB at the peak of a step, its time over that of plain, examples
+    a second, and the greatest batch within the budget."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    for name, model, loss in networks():
-        functions = ways(model, loss)
+    for name, batch, model, loss in networks():
+        functions, larger = ways(model, loss(batch)), ways(model, loss(2 * batch))
         functions["plain"]().backward()  # gradients stay, and are no part of what is measured
         sizes = {way: memory(forward) for way, forward in functions.items()}
+        twice = {way: memory(forward)[1] for way, forward in larger.items()}
         times = seconds(functions, rounds)
         print(name, times, flush=True)
         for way, (left, peak) in sizes.items():
-            yield [name, way, left / 2**20, peak / 2**20, times[way] / times["plain"]]
+            yield [name, way, left / 2**20, peak / 2**20, times[way] / times["plain"], batch / times[way],
+                   greatest(batch, peak, twice[way])]
 
 
 if __name__ == "__main__":

@@ -13,12 +13,12 @@ __all__ = ["DOCUMENT", "HEADS", "load", "record", "render"]
 
 DOCUMENT = Path(__file__).parent / "pytorch.md"
 HEADS = {
-    "memory": ("", "", "held, MiB", "peak, MiB", "step, times plain"),
+    "memory": ("", "", "held, MiB", "peak, MiB", "step, times plain", "examples/s", "batch in 1 GiB"),
     "speed": ("preset", "ResNet-18", "ResNet-20", "transformer"),
     "networks": ("network", *(f"`{preset}`: ratio | error, %" for preset in ("sfpr", "jpeg-act", "gist-fp8",
                                                                              "division-paper"))),
 }
-FORMATS = {"memory": (".1f", ".1f", ".2f"), "speed": (".2f", ".2f", ".2f"), "networks": (".2f", ".3g") * 4}
+FORMATS = {"memory": (".1f", ".1f", ".2f", ".1f", ",d"), "speed": (".2f",) * 3, "networks": (".2f", ".3g") * 4}
 """Of the numbers in a row, which come after its words."""
 
 

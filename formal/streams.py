@@ -173,10 +173,16 @@ def splitter(h, unit):
 
 
 def payload(h, unit):
-    """A frame starts when the one before has ended; until then, nothing changes. Giving up withdraws a packet."""
+    """A frame starts when the one before has ended; until then, nothing changes. Giving up withdraws a packet. Memory
+    answers what it was asked for, a burst of writes when it has all of it."""
     h.assume(~(unit.start & (unit.busy | unit.abort)) & ~(unit.abort & unit.o.valid & ~unit.o.ready))
     chosen = Cat(unit.decompress, unit.size[:5])
     h.assume(~h.past(unit.start | unit.busy) | (chosen == h.past(chosen)))
+    ar, r, aw, w, b = unit.reads.ar, unit.reads.r, unit.writes.aw, unit.writes.w, unit.writes.b
+    for asks, amount, answer in ((ar, ar.p.length + 1, r), (aw, 1, b), (w, w.p.last, b)):
+        owed = Signal(8, name="owed")
+        h.m.d.sync += owed.eq(owed + Mux(asks.valid & asks.ready, amount, 0) - (answer.valid & answer.ready))
+        h.assume(~answer.valid | (owed != 0))
 
 
 # Parameters that differ from the catalogue's: what stores much is proved with a small store.

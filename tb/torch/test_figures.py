@@ -18,14 +18,33 @@ def test_memory_is_measured_with_what_checkpoints_and_codecs_save(monkeypatch):
     monkeypatch.setattr(torch_memory, "networks", lambda: list(small()))
     rows = {way: figures for _, way, *figures in torch_memory.rows(1)}
     assert set(rows) == {way for way, *_ in torch_memory.WAYS} and rows["plain"][2] == 1
-    size = {way: left for way, (left, _, _) in rows.items()}
+    size = {way: left for way, (left, *_) in rows.items()}
     assert size["checkpoints, `sfpr`"] < size["checkpoints"] < size["plain"] > size["`sfpr`, signs"]
-    assert all(peak >= left and time > 0 for left, peak, time in rows.values())
+    assert all(peak >= left and time > 0 and rate > 0 for left, peak, time, rate, _ in rows.values())
+    batch = {way: count for way, (*_, count) in rows.items()}
+    assert batch["checkpoints, `sfpr`"] > batch["plain"] < batch["`sfpr`, signs"]
+
+
+def test_the_greatest_batch_has_its_peak_in_the_budget():
+    (_, count, model, loss), = small()
+    forward = torch_memory.ways(model, loss(count))["plain"]
+    forward().backward()
+    (_, one), (_, two), (_, five) = (torch_memory.memory(torch_memory.ways(model, loss(times * count))["plain"])
+                                     for times in (1, 2, 5))
+    assert five == pytest.approx(one + 4 * (two - one), rel=0.01)
+    batch = torch_memory.greatest(count, one, two)
+    peak = 2 * one - two + (two - one) * batch / count
+    assert peak <= torch_memory.BUDGET < peak + (two - one) / count
 
 
 def small():
-    model, tokens = torch_memory.Language(2, 64), torch_memory.torch.randint(0, 256, (2, 64))
-    yield "small", model, lambda run: model(tokens, run).square().mean()
+    model = torch_memory.Language(2, 64)
+
+    def loss(count):
+        tokens = torch_memory.torch.randint(0, 256, (count, 64))
+        return lambda run: model(tokens, run).square().mean()
+
+    yield "small", 2, model, loss
 
 
 def test_speed_and_networks_are_measured():

@@ -152,6 +152,16 @@ async def frames_whose_beats_have_any_bit(dut):
 
 
 @cocotb.test
+async def a_space_larger_than_the_frame_by_any_power_of_two(dut):
+    random = rng()
+    bench, memory = await ready(dut, random)
+    for bit in range(SIZE.bit_length() - 1, len(dut.size)):
+        base, length = place(random)
+        below = int(random.integers(0, length + 1))  # which the frame reaches
+        await write(bench, memory, random, base, random.bytes(length), (1 << bit) + below)
+
+
+@cocotb.test
 async def a_space_that_ends_at_any_byte(dut):
     """For each of two packets: none is written behind the end, and all of the frame is taken."""
     random = rng()
