@@ -173,9 +173,10 @@ def splitter(h, unit):
 
 
 def payload(h, unit):
-    """A frame starts when the one before has ended; until then, nothing changes. Giving up withdraws a packet. Memory
-    answers what it was asked for, a burst of writes when it has all of it."""
+    """A frame starts when the one before has ended; until then, nothing changes. Giving up lasts until then, too, and
+    withdraws a packet. Memory answers what it was asked for, a burst of writes when it has all of it."""
     h.assume(~(unit.start & (unit.busy | unit.abort)) & ~(unit.abort & unit.o.valid & ~unit.o.ready))
+    h.assume(unit.abort | ~h.past(unit.abort & unit.busy))
     chosen = Cat(unit.decompress, unit.size[:5])
     h.assume(~h.past(unit.start | unit.busy) | (chosen == h.past(chosen)))
     ar, r, aw, w, b = unit.reads.ar, unit.reads.r, unit.writes.aw, unit.writes.w, unit.writes.b
