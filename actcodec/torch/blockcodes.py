@@ -18,7 +18,7 @@ from actcodec.golden.jpegact import nibble, rice, rice_sizes
 from actcodec.golden.offload.blocks import BLOCK, LANES
 from actcodec.torch import kernels
 from actcodec.torch.packing import padded
-from actcodec.torch.planes import CODERS, FITTED, Planes
+from actcodec.torch.planes import CODERS, Planes, sample
 
 __all__ = ["CODERS", "Encoded", "Fused", "FusedNibble", "FusedRice", "Native", "NativeNibble", "NativeRice", "Payload",
            "Sizes", "coder_of", "decode", "lines", "smallest", "values_of_lines"]
@@ -151,9 +151,8 @@ class FusedRice(Fused, NativeRice):
 
     def fit(self, x: torch.Tensor, straight: bool) -> rice.Table:
         """The best table for a sample of the blocks, which the CPU finds: hundreds of steps with little to compute."""
-        sample = x[::max(1, -(-len(x) // FITTED))].cpu()
         native = kernels.library("blockcodes")
-        return rice.fit(sample.numpy(), straight, sizes=partial(Sizes, native) if native else rice_sizes.Sizes)
+        return rice.fit(sample(x), straight, sizes=partial(Sizes, native) if native else rice_sizes.Sizes)
 
 
 NATIVE: dict[str, type[Native]] = {coder.name: coder for coder in (NativeNibble, NativeRice)}

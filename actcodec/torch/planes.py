@@ -18,12 +18,12 @@ from actcodec.golden.jpegact import nibble, rice, rice_sizes
 from actcodec.golden.offload.blocks import BLOCK, LANES
 from actcodec.torch.packing import Bits, pack_bits, pack_codes, part_of, unpack_bits, unpack_codes
 
-__all__ = ["CODERS", "Nibble", "Planes", "Rice"]
+__all__ = ["CODERS", "Nibble", "Planes", "Rice", "sample"]
 
 GROUPS = 16
 BYTES = 0x01010101  # the lowest bit of each
 COLLECT = 0x10204080  # times four bytes of 0 or 1: bit i of the top nibble is byte i
-FITTED = 4096  # blocks of which golden finds a table for the Rice code
+FITTED = 4096  # blocks of which the CPU finds a table for the Rice code
 SPREAD = 0x00204081  # times a nibble: its bit i is the lowest one of byte i
 
 
@@ -162,13 +162,17 @@ class Fields(NamedTuple):
     head: torch.Tensor
 
 
+def sample(x: torch.Tensor) -> np.ndarray:
+    """Some of the blocks, for a search by the CPU."""
+    return x[::max(1, -(-len(x) // FITTED))].cpu().numpy()
+
+
 class Rice:
     """Golomb-Rice codes in planes."""
 
     def fit(self, x: torch.Tensor, straight: bool) -> rice.Table:
         """The best table for a sample of the blocks."""
-        some = x[::max(1, -(-len(x) // FITTED))]
-        return rice.fit(some.cpu().numpy(), straight)
+        return rice.fit(sample(x), straight)
 
     def plan(self, x: torch.Tensor, table: rice.Table) -> Fields:
         """The parts of blocks, before they are packed."""
