@@ -94,19 +94,21 @@ def judge(job, folder, parts):
     """
     if job.unit.name in REPLAYED:
         start = monotonic()
-        cycles = answers(job, folder, parts)
-        row = [f"{cycles:,} cycles", f"{monotonic() - start:.0f}", "passed", "-", "-", "-"]
-        return row, {"key": key(job), "cycles": cycles}
-    row, tests = ["-", "-", "-"], None
-    if job.name not in PROVED:
+        passed = {"cycles": answers(job, folder, parts)}
+        row = [f"{passed['cycles']:,} cycles", f"{monotonic() - start:.0f}", "passed"]
+        if parts:  # lanes, which are proved by themselves
+            return [*row, "-", "-", "-"], {"key": key(job), **passed}
+    elif job.name in PROVED:
+        passed, row = {"tests": None}, ["-", "-", "-"]
+    else:
         result, cached = run(job.name, folder)
-        tests = result.tests
+        passed = {"tests": result.tests}
         row = [f"{result.tests} tests", f"{result.seconds:.0f}", "remembered" if cached else "passed"]
     proof = prove(job.name, folder)
     if job.name in PROVED and not proof.proved:
         raise SynthesisError(f"{job.name}: its netlist has no bench, and its proof does not finish")
     row += ["proved" if proof.proved else "unfinished", f"{proof.outputs:,}", f"{proof.seconds:.0f}"]
-    return row, {"key": key(job), "tests": tests, "functions": proof.outputs if proof.proved else None}
+    return row, {"key": key(job), **passed, "functions": proof.outputs if proof.proved else None}
 
 
 @click.command()
@@ -117,7 +119,8 @@ def judge(job, folder, parts):
 @click.option("--placed", is_flag=True, help="Take the netlists that places and wires have changed.")
 def command(units, threads, renew, placed):
     """Maps UNITs (default: all) unless that is done, runs their benches on the netlists, and proves these equivalent to
-    the RTL where that ends within a minute; through lanes and accelerators it replays real activations.
+    the RTL where that ends within a minute; through lanes and accelerators it replays real activations, and lanes are
+    proved.
 
     \b
     Examples:

@@ -16,7 +16,7 @@ from actcodec.synth.console import Mapping, close, each, progress
 from actcodec.synth.gates import judge
 from actcodec.synth.layout import pictures
 from actcodec.synth.layout.flow import Layout, identity, lay
-from actcodec.synth.library import BUILD, SynthesisError
+from actcodec.synth.library import BUILD
 
 __all__ = ["FIELDS", "SHOWN", "entry", "picture", "show"]
 
@@ -64,24 +64,24 @@ def row(label, layout: Layout, cached):
 @click.option("--renew", is_flag=True, help="Run benches on the netlists, too, and record all in docs/records.")
 @click.option("--bench/--no-bench", default=True, show_default=True, help="With --renew: whether benches are run.")
 def command(units, threads, renew, bench):
-    """Maps UNITs (default: all but lanes and accelerators) unless that is done, places their cells, and prints slacks
-    with wires beside today's, before and after cells got other sizes for them. Leaves pictures of the places in
-    build/synth/placed.
+    """Maps UNITs (default: all but accelerators) unless that is done, places their cells, and prints slacks with wires
+    beside today's, before and after cells got other sizes for them. An accelerator stands for its lane. Leaves pictures
+    of the places in build/synth/placed.
 
     \b
     Examples:
       python -m actcodec.synth place zvc
       python -m actcodec.synth place dct --renew
+      python -m actcodec.synth place accelerator-1-cdu
     """
     start, console = monotonic(), Console()
     with progress(console) as bars, ThreadPoolExecutor(threads) as pool:
-        work = [job for job in jobs(units or [name for name in MAPPED if name not in ("lane", "accelerator")])]
+        wanted = jobs(units or [name for name in MAPPED if name != "accelerator"])
+        work = [job for job in wanted if not job.parts]  # what consists of lanes is too large
         mapping = Mapping(console, bars, work)
         mapped = run(work, threads, mapping.done, baseline.recipes(baseline.read()), mapping.begun)
 
         def one(job, result):
-            if job.parts:
-                raise SynthesisError(f"{job.label}: what consists of lanes is not placed")
             layout, folder, cached = lay(job.name, result[0], result[1].absolute(), job.arrival)
             checked = judge(job, folder, {})[1] if renew and bench else {"functions": layout.functions}
             path = picture(job, folder)
