@@ -57,7 +57,7 @@ OFFLOAD = (
     Unit("payload", "offload.memory.payload:Payload", "a frame's packets to memory and back, over AXI",
          {**ADDRESS, "outstanding": 384}),
     Unit("queue", "offload.queue.queue:Queue", "fetches descriptors from a ring in memory, writes reports",
-         {**ADDRESS, "size": 256, "lines": 3, "wait": 5}),
+         {**ADDRESS, "size": 256, "lines": (0, 1, 2), "wait": 5}),
     Unit("plan_ahead", "offload.queue.plan_ahead:PlanAhead", "plans the next tensor of a ring in advance",
          {"cdus": 4, **ADDRESS}),
     Unit("registers", "offload.control.registers:Registers", "registers on AXI4-Lite",

@@ -10,7 +10,8 @@ from formal.streams import HOLDS
 
 __all__ = ["proofs"]
 
-WIDTH, SIZE, LINES, WAIT = 32, 2, 11, 13
+WIDTH, SIZE, LINES, WAIT = 32, 2, (0, 1, 3, 4, 7, 8, 10), 13
+READ = LINES[-1] + 1
 WHOLE = "a report stands whole when its address is offered, and waits for nothing but ready"
 ASKED = "no more lines are asked for than a descriptor has, and each comes to its place"
 ORDER = "each descriptor has one tensor at most, and one report, in the order of the ring"
@@ -29,7 +30,7 @@ def queue(folder):
     h.assume(~unit.end | (present & ~unit.reporting & ~gone))
     h.assume(~unit.clear | (unit.abort & unit.quiet & ~unit.begin & ~unit.end))
     h.assume(~h.past(w.valid & ~unit.leaves) | (unit.words == h.past(unit.words)))
-    asked, owed = Signal(range(LINES + 2), name="asked"), Signal(name="owed")  # of lines; a report without an answer
+    asked, owed = Signal(range(READ + 2), name="asked"), Signal(name="owed")  # of lines; a report without an answer
     h.m.d.sync += [asked.eq(asked + Mux(moves(ar), beats(ar.p), 0) - moves(r)),
                    owed.eq((owed | moves(aw)) & ~moves(b))]
     sent = Signal(name="sent")  # all data of the report that has no answer
@@ -42,9 +43,9 @@ def queue(folder):
         stays(h, port)
     offered = Mux(ar.valid, beats(ar.p), 0)
     # The first of two addresses is followed by the second.
-    later = Mux(ar.valid & ~inner["fetch.half"], LINES - 8, 0)
+    later = Mux(ar.valid & ~inner["fetch.half"], READ - 8, 0)
     h.check(ASKED, asked + offered + later == left)
-    h.check(ASKED, left <= LINES)
+    h.check(ASKED, left <= READ)
     h.check(WHOLE, ~aw.valid | w.valid | sent)
     h.check(WHOLE, ~unit.reporting | aw.valid | owed)
     inductive(h, (WHOLE, HOLDS), ~(w.valid & sent) & (unit.reporting | (~aw.valid & ~w.valid & ~owed & ~sent)))
@@ -52,7 +53,7 @@ def queue(folder):
     h.check(LENGTH, ~w.valid | ((w.p.last == second) & (aw.p.length == 1)))
     inductive(h, (LENGTH,), w.valid | ~second)
     h.check(IDLE, ~unit.quiet | ((asked == 0) & ~ar.valid & ~aw.valid & ~w.valid & ~owed))
-    inductive(h, (IDLE, ORDER, HOLDS), (asked + offered + later == left) & (left <= LINES)
+    inductive(h, (IDLE, ORDER, HOLDS), (asked + offered + later == left) & (left <= READ)
               & (unit.reporting | (~aw.valid & ~w.valid & ~owed & ~sent)))
     h.check(ORDER, ((inner["number"] - unit.tail)[: len(unit.tail)] == present + unit.reporting))
     inductive(h, (ORDER, HOLDS, WHOLE), ~gone | (present ^ unit.reporting))
@@ -60,4 +61,5 @@ def queue(folder):
 
 
 def proofs():
-    return [Proof("queue", "ring", queue, f"{SIZE} descriptors of {LINES} lines, {WIDTH} bits of address")]
+    return [Proof("queue", "ring", queue, f"{SIZE} descriptors of {READ} lines, of which {len(LINES)} count, "
+                                          f"{WIDTH} bits of address")]

@@ -342,7 +342,7 @@ class Accelerator(wiring.Component):
             there = Signal(self.cdus)
             with m.If(launch):
                 m.d.sync += there.eq(used)
-        totals.add_up(m, sums, lanes, there, launched, queue.holds if queue else None)
+        totals.add_up(m, sums, lanes, there, launched, *((queue.holds, queue.at_once) if queue else ()))
         if scan:
             scan.report(status, counts, sums["nans"])
         if streams:

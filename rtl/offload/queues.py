@@ -28,8 +28,8 @@ def _place(bits):
 
 
 def lines_of(widths):
-    """Lines of a descriptor that count with registers of these widths."""
-    return 1 + max(_place(bits)[0] for bits in BITS if described(bits) and bits.part < widths[bits.name])
+    """Lines of a descriptor that count with registers of these widths, ascending."""
+    return tuple(sorted({_place(bits)[0] for bits in BITS if described(bits) and bits.part < widths[bits.name]}))
 
 
 class TensorQueue:
@@ -51,6 +51,8 @@ class TensorQueue:
         The tensor that is to be planned is to be scanned.
     settles, holds : Signal
         Counters come to rest; they have, until another tensor starts.
+    at_once : int
+        Lanes whose counters are added in a cycle.
     planned : Value
         The plan of the tensor stands, its registers do, and it is known which are illegal.
     beyond : Signal
@@ -62,7 +64,7 @@ class TensorQueue:
         control, status, cdus = registers.control, registers.status, accelerator.cdus
         lines, rows = lines_of(registers.widths), ROWS * any(mode.format.segmented for mode in accelerator.modes)
         m.submodules.queue = self._queue = queue = Queue(
-            accelerator.address_width, accelerator.queue, lines, max(lines + 2, cdus + rows))
+            accelerator.address_width, accelerator.queue, lines, max(len(lines) + 2, cdus + rows))
         axi.connect(m, accelerator, "m_axi_queue_", queue.reads, queue.writes)
         members = control.shape().members
         self.ahead = Signal(data.StructLayout({name: members[name] for name in AHEAD if name in members}), name="ahead")
@@ -72,8 +74,9 @@ class TensorQueue:
         self.settles, self.holds = Signal(name="settles"), Signal(name="sums_stand")
         m.d.sync += self.holds.eq((self.holds | queue.end) & ~self.begins)
         self._hosted, self._ended = Signal(name="hosted"), Signal(name="tensor_ended")
-        # Counters take 5 cycles, and sums over all lanes a turn after that in which the last one has come to rest.
-        self._rest = max(5, 2 * cdus)
+        # Counters take 5 cycles, and sums over all lanes a turn after that in which the last one has come to rest: so a
+        # turn has two steps at most.
+        self._rest, self.at_once = 5, -(-cdus // 2)
         self._settling = Signal(range(self._rest), name="settling")
         self._catch(m, accelerator.address_width, plan.take)
 

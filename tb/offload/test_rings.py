@@ -27,7 +27,7 @@ QUEUED = chance.EQUIPPED
 OTHERS = [chance.SINGLE, chance.LARGE, chance.INDEPENDENT, chance.STORED, Accelerator(1, chance.JPEG_ACT, queue=2)]
 SIZE = 1 << 18
 # Cycles between two tensors, at least and at most, by the number of lanes.
-GAPS = {1: (37, 38), 2: (37, 39), 3: (42, 44), 4: (40, 43)}
+GAPS = {1: (37, 38), 2: (37, 39), 3: (39, 41), 4: (37, 40)}
 LONG = 128  # rows of 64 values whose cycles hide the next plan, with three lanes
 SHARED = {"kind": KINDS.index("shared"), "ordered": 1}
 

@@ -50,16 +50,16 @@ def extremes(m: Module, status, lanes, used):
             m.d.sync += getattr(status, name).eq(best)
 
 
-def add_up(m: Module, sums, lanes, used, launched, holds=None):
-    """The lanes' values by the names of ``sums``, which get their totals, one after the other, over and over: of the
-    lanes that are ``used``, once the tensor is ``launched``. While a signal ``holds``, sums stand."""
-    turn = Signal(len(lanes), init=1)
+def add_up(m: Module, sums, lanes, used, launched, holds=None, at_once=1):
+    """The lanes' values by the names of ``sums``, which get their totals, ``at_once`` of them after the other, over and
+    over: of the lanes that are ``used``, once the tensor is ``launched``. While a signal ``holds``, sums stand."""
+    turn = Signal(-(-len(lanes) // at_once), init=1)
     m.d.sync += turn.eq(turn.rotate_left(1))
     for name, result in sums.items():
         total = Signal(35)
-        value = reduce(or_, (Mux(turn[k] & used[k] & launched, getattr(lane, name), 0)
-                             for k, lane in enumerate(lanes)))
-        m.d.sync += total.eq(Mux(turn[0], 0, total) + value)
+        values = (reduce(or_, (Mux(turn[k // at_once] & used[k] & launched, getattr(lane, name), 0)
+                               for k, lane in list(enumerate(lanes))[first::at_once])) for first in range(at_once))
+        m.d.sync += total.eq(sum(values, Mux(turn[0], 0, total)))
         with m.If(turn[0] if holds is None else turn[0] & ~holds):
             m.d.sync += result.eq(total)
 

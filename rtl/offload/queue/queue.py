@@ -1,6 +1,9 @@
 """The queue: which descriptor of a ring is next, and what becomes of it."""
 
-from amaranth.hdl import Module, ResetInserter, Signal
+from functools import reduce
+from operator import or_
+
+from amaranth.hdl import Module, Mux, ResetInserter, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -29,8 +32,8 @@ class Queue(wiring.Component):
     report stands whole when it is offered.
 
     Throughput: a descriptor in about 20 cycles, and memory's latency twice. Latency: 3 cycles from ``doorbell`` to the
-    address of a descriptor, memory's, ``lines`` and 1 from there to ``check``; from ``take`` to ``ready`` ``wait``.
-    Buffering: a descriptor. Combinational paths: those of its parts, and ``free`` to ``take``.
+    address of a descriptor, memory's, that of the last of ``lines`` and 2 from there to ``check``; from ``take`` to
+    ``ready`` ``wait``. Buffering: ``lines``. Combinational paths: those of its parts, and ``free`` to ``take``.
 
     Source: this project's.
 
@@ -40,10 +43,10 @@ class Queue(wiring.Component):
         Bits of a byte address, 32 to 64.
     size : int
         Descriptors that a ring can have at most, a power of two, 2 to 32768.
-    lines : int
-        Lines of 32 bytes of a descriptor that count, 1 to 16.
+    lines : tuple of int
+        Which lines of 32 bytes of a descriptor count, 0 to 15, ascending.
     wait : int
-        Cycles from ``take`` to ``ready``, more than ``lines``.
+        Cycles from ``take`` to ``ready``, more than there are ``lines``.
 
     Ports
     -----
@@ -105,12 +108,12 @@ class Queue(wiring.Component):
         If a parameter is out of range.
     """
 
-    def __init__(self, address_width=40, size=256, lines=LINES, wait=LINES + 4):
+    def __init__(self, address_width=40, size=256, lines=tuple(range(LINES)), wait=LINES + 4):
         if size not in SIZES[1:]:
             raise ValueError(f"size must be a power of two, 2 to 32768, not {size!r}")
         self._fetch, self._report = Fetch(address_width, lines), Report(address_width)
-        if not isinstance(wait, int) or not lines < wait < 64:
-            raise ValueError(f"wait must be more than {lines} cycles and less than 64, not {wait!r}")
+        if not isinstance(wait, int) or not len(lines) < wait < 64:
+            raise ValueError(f"wait must be more than {len(lines)} cycles and less than 64, not {wait!r}")
         self.address_width, self.size, self.lines, self.wait = address_width, size, lines, wait
         number = size.bit_length()
         ports = {"ring": address_width, "ring_size": number, "head": number, "doorbell": 1, "stop_on_error": 1,
@@ -154,8 +157,14 @@ class Queue(wiring.Component):
         # ------------------------------------------------------------------------------------------ the next descriptor
         c = Module()
         m.submodules.sequence = ResetInserter(self.clear)(c)
-        step = Signal(range(self.wait + 1))
-        m.d.comb += fetch.place.eq(step)
+        step = Signal(range(self.wait))
+        loads = Signal()  # a line, which the memory shows already; it shows the next one in the next cycle
+        m.d.comb += [
+            fetch.chosen.eq(step + loads),
+            self.load.valid.eq(loads & (step < len(self.lines))),
+            self.load.place.eq(reduce(or_, (Mux(step == k, line, 0) for k, line in enumerate(self.lines)))),
+            self.load.data.eq(fetch.data),
+        ]
         with c.FSM():
             with c.State("empty"):
                 c.d.comb += empty.eq(1)
@@ -185,18 +194,16 @@ class Queue(wiring.Component):
                     c.next = "empty"
                 with c.Elif(self.free):
                     c.d.comb += self.take.eq(1)
-                    c.d.sync += step.eq(1)
                     c.next = "load"
-            with c.State("load"):  # while the memory shows the line before
-                c.d.comb += [self.load.valid.eq(step <= self.lines), self.load.place.eq(step - 1)]
+            with c.State("load"):
+                c.d.comb += loads.eq(1)
                 c.d.sync += step.eq(step + 1)
-                with c.If(step == self.wait - 1):
+                with c.If(step == self.wait - 2):
                     c.next = "loaded"
             with c.State("loaded"):
                 c.d.comb += self.ready.eq(going & ~gone)
                 with c.If(self.begin | ~going):
                     c.next = "empty"
-        m.d.comb += self.load.data.eq(fetch.data)
 
         # -------------------------------------------------------------------------------------------------- the reports
         rest = Signal(range(REST))
