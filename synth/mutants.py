@@ -73,7 +73,8 @@ class Mutant:
 DIFFERENT = {
     "counter": {"width": 16, "digit": 4},  # or else a carry comes after 2 to the 32 cycles
     "histogram": {"width": 6},  # so that every bin saturates
-    "queue": {"size": 8, "lines": 11, "wait": 14},  # or else a bench has to run 512 tensors until numbers wrap
+    # Or else a bench has to run 512 tensors until numbers wrap.
+    "queue": {"size": 8, "lines": (0, 1, 3, 4, 7, 8, 10), "wait": 10},
     "payload": {"outstanding": 32},  # or else no proof is made of 98,688 flip-flops
     "neighbours": {"edges": True},  # or else there are none
     # As a lane has it: a row cutter in front sees most bad streams before it does.

@@ -79,7 +79,8 @@ class Fetch(wiring.Component):
         write, read = memory.write_port(), memory.read_port(domain="sync")
         ar, r = self.reads.ar, self.reads.r
         count = self.lines[-1] + 1  # of the lines to read
-        place, left = Signal(range(LINES)), Signal(range(count + 1))  # of the next line; lines to come
+        place = Signal(range(LINES))  # of the next line
+        left = Signal(range(count + 1))  # lines to come
         free = Signal(range(LINES))  # where the next one that counts is kept
         counts = Signal()
         index, half = Signal.like(self.index, reset_less=True), Signal()  # half: the second 256 bytes
