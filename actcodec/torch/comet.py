@@ -41,6 +41,10 @@ class Comet:
         self.mode, self.options = codecs.find(mode), codecs.find(mode).option_values(options)
         self._function = compiled if compile else lambda function: function
 
+    def reads(self, x: torch.Tensor) -> bool:
+        """Whether :meth:`encode` reads a tensor of 16 bits."""
+        return self._function is not compiled and kernels.read(__name__, x)
+
     def encode(self, x: torch.Tensor) -> Packed:
         """:class:`~actcodec.torch.packed.Packed` of a contiguous float32 tensor of 1 to 5 dimensions. Raises ValueError
         when golden does."""
@@ -49,20 +53,27 @@ class Comet:
         q, outliers = self._quantized(x.view(-1), s)
         size = sum(self._sizes(q, outliers, shape, cdus))
         narrow, bits = narrow_words(q)
-        data, nbytes = (narrow, bits, s, outliers, x.view(-1)[outliers]), narrow.nbytes + 12 * outliers.numel()
-        return Packed(self.mode.name, tuple(x.shape), data, size, self.mode.model.side_bytes(shape, cdus), nbytes)
+        values = x.view(-1)[outliers]
+        return Packed(self.mode.name, tuple(x.shape), (narrow, bits, s, outliers, values), size,
+                      self.mode.model.side_bytes(shape, cdus), narrow.nbytes + outliers.nbytes + values.nbytes, x.dtype)
 
     def decode(self, packed: Packed) -> torch.Tensor:
-        """The float32 tensor of a :class:`~actcodec.torch.packed.Packed`."""
+        """The tensor of a :class:`~actcodec.torch.packed.Packed`."""
         narrow, bits, s, outliers, values = packed.data
-        x = widen_words(narrow, bits, torch.Size(packed.shape).numel()).float().mul_(s)  # 11 by 8 bits: exact
+        q = widen_words(narrow, bits, torch.Size(packed.shape).numel())
+        x = torch.empty(q.shape, dtype=packed.dtype, device=q.device)
+        part = packing.part_of(x)
+        for i in range(0, x.numel(), part):
+            x[i:i + part] = q[i:i + part].float().mul_(s)  # 11 by 8 bits: exact
         return x.index_put_((outliers,), values).view(packed.shape)
 
     def _bound(self, x):
         """As golden's ``bound``."""
         bounds = {name: self.options[name] for name in self.mode.exclusive}
+        if bounds["error_bound"] is not None:
+            return bounds["error_bound"]
         if bounds["relative_bound"] is None:
-            return model.bound(x.cpu().numpy(), **bounds)
+            return model.bound(x.float().cpu().numpy(), **bounds)
         low, high = map(float, torch.aminmax(x))
         if not np.isfinite(high - low):
             finite = x[x.isfinite()]

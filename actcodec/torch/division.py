@@ -128,7 +128,7 @@ class Division:
         code, base, scales, bits = packed.data
         view = views.view(model_shape(packed.shape))
         x = torch.empty(packed.shape, dtype=packed.dtype, device=code.device)
-        if native := kernels.of(__name__, code, base):
+        if native := kernels.of(__name__, code, base, dtype=packed.dtype):
             native.decode(code, base, *view_arguments(view), scales.r, bits, x)
             return x
         values = x.view(view.planes, -1)

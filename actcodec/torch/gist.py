@@ -76,7 +76,7 @@ class Dpr:
 
     def reads(self, x: torch.Tensor) -> bool:
         """Whether :meth:`encode` reads a tensor of 16 bits."""
-        return bool(self.form) and not self.sparse and self._function is not compiled and kernels.read(__name__, x)
+        return self._function is not compiled and kernels.read(__name__, x)
 
     def encode(self, x: torch.Tensor) -> Packed:
         """:class:`~actcodec.torch.packed.Packed` of a contiguous float32 tensor."""
@@ -112,7 +112,7 @@ class Dpr:
     def _values(self, data, form, count, dtype):
         """The inverse of ``_codes``: ``count`` flat values; other than float32 by kernels alone."""
         x = torch.empty(count, dtype=dtype, device=data.device)
-        if native := kernels.of(__name__, data):
+        if native := kernels.of(__name__, data, dtype=dtype):
             native.decode(data, count, form.width, x)
             return x
         step = part_of(x) // 12 * 12

@@ -13,6 +13,8 @@ from typing import Any
 import torch
 
 from actcodec import codecs, engines
+from actcodec.codecs.compressed import view
+from actcodec.torch import kernels
 from actcodec.torch.own import Codec, Own
 from actcodec.torch.packed import Packed
 
@@ -31,24 +33,34 @@ class Golden:
     def __init__(self, mode: str, **options: Any) -> None:
         self.mode, self.options = codecs.find(mode), codecs.find(mode).option_values(options)
 
+    def reads(self, x: torch.Tensor) -> bool:
+        """Whether :meth:`encode` moves the words of a tensor of 16 bits."""
+        return self.mode.halves is not None and x.dtype in kernels.HALVES
+
     def encode(self, x: torch.Tensor) -> Packed:
         """:class:`~actcodec.torch.packed.Packed` of a contiguous float32 tensor of 1 to 5 dimensions; bools are 0
         and 1."""
-        compressed, _ = engines.compress("golden", x.float().cpu().numpy(), self.mode.name, **self.options)
+        if self.reads(x):  # without NumPy's bfloat16, which may not be installed
+            words = x.cpu().view(torch.uint16).numpy().reshape(view(x.shape))
+            compressed = self.mode.model.compress(words, dtype=str(x.dtype).partition(".")[2], **self.options)
+        else:
+            compressed, _ = engines.compress("golden", x.float().cpu().numpy(), self.mode.name, **self.options)
         size, side = compressed.payload_bytes, len(compressed.side)
         # memory of the tensor's device, from its allocator
         content = bytearray(compressed.payload + compressed.side)
         data = torch.frombuffer(content, dtype=torch.uint8).to(x.device, copy=True)
         rest = replace(compressed, payload=b"", side=b"")
-        return Packed(compressed.mode, tuple(x.shape), (data, rest), size, side, size + side)
+        return Packed(compressed.mode, tuple(x.shape), (data, rest), size, side, size + side,
+                      getattr(torch, compressed.dtype))
 
     def decode(self, packed: Packed) -> torch.Tensor:
-        """The float32 tensor of a :class:`~actcodec.torch.packed.Packed`."""
+        """The tensor of a :class:`~actcodec.torch.packed.Packed`."""
         data, rest = packed.data
         content = data.cpu().numpy().tobytes()
         compressed = replace(rest, payload=content[:packed.payload], side=content[packed.payload:])
-        values = engines.decompress("golden", compressed)[0]
-        return torch.from_numpy(values if values.flags.writeable else values.copy()).to(data.device)
+        values = codecs.find(compressed.mode).model.decompress(compressed.seen)
+        x = torch.from_numpy(values if values.flags.writeable else values.copy()).to(data.device)
+        return (x.view(getattr(torch, compressed.dtype)) if compressed.halves else x).view(packed.shape)
 
 
 def codec(mode: str | Codec, options: Mapping[str, Any], engine: str = "torch") -> Any:

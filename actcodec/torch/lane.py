@@ -13,10 +13,10 @@ from actcodec.codecs.compressed import view as model_shape
 from actcodec.codecs.mode import Mode
 from actcodec.golden.jpegact import sfpr as golden_sfpr
 from actcodec.golden.offload import blocks
-from actcodec.torch import blockcodes, kernels, quantize, runlength, sfpr, tiles
+from actcodec.torch import blockcodes, kernels, packing, quantize, runlength, sfpr, tiles
 from actcodec.torch.compiled import compiled
 from actcodec.torch.packed import Packed
-from actcodec.torch.packing import Sparse, capturing, pack_bits, sparse, unpack_floats
+from actcodec.torch.packing import Sparse, capturing, pack_bits, sparse, unpack_values
 
 __all__ = ["Lane"]
 
@@ -35,21 +35,24 @@ class Lane:
 
     def reads(self, x: torch.Tensor) -> bool:
         """Whether :meth:`encode` reads a tensor of 16 bits."""
-        return self.mode.scaled and self._function is not compiled and kernels.read(sfpr.__name__, x)
+        if self.mode.halves:  # it moves words
+            return x.dtype in kernels.HALVES
+        module = packing if keeps_bits(self.mode) else sfpr
+        return self._function is not compiled and kernels.read(module.__name__, x)
 
     def encode(self, x: torch.Tensor) -> Packed:
         """:class:`Packed` of a contiguous float32 tensor of 1 to 5 dimensions."""
-        view, mode, name, form, size = self._plan(x.shape)
+        view, mode, name, form, size = self._plan(x.shape, x.dtype)
         if keeps_bits(mode):
             data = pack_bits(x)
-            return Packed(name, tuple(x.shape), (data, None), size, 0, data.nbytes)
+            return Packed(name, tuple(x.shape), (data, None), size, 0, data.nbytes, x.dtype)
         if not mode.scaled:
             if form.kind == "mask":
                 words = sparse(x, negative_zero=True)
                 size += form.item * words.count
                 if not capturing(x) and int(size) < x.nbytes:
-                    return Packed(name, tuple(x.shape), (words, None), size, 0, words.nbytes)
-            return Packed(name, tuple(x.shape), (x.detach(), x._version), size, 0, x.nbytes)
+                    return Packed(name, tuple(x.shape), (words, None), size, 0, words.nbytes, x.dtype)
+            return Packed(name, tuple(x.shape), (x.detach(), x._version), size, 0, x.nbytes, x.dtype)
         scales = sfpr.scales(x, view, self._function(sfpr.magnitudes),
                             *(self.options[name] for name in golden_sfpr.CHOICES))
         q = self._function(encode_values)(x, view, scales, self.options.get("signs", False), way(mode)[0],
@@ -67,10 +70,10 @@ class Lane:
 
     def decode(self, packed: Packed) -> torch.Tensor:
         """The tensor of a :class:`Packed`."""
-        view, mode, *_ = self._plan(packed.shape)
+        view, mode, *_ = self._plan(packed.shape, packed.dtype)
         q, beside = packed.data  # scales, or the version of a tensor that is kept as it is
         if keeps_bits(mode):
-            x = unpack_floats(q, torch.Size(packed.shape).numel())
+            x = unpack_values(q, torch.Size(packed.shape).numel(), packed.dtype)
         elif not mode.scaled:
             if beside is None:
                 x = q.dense(torch.Size(packed.shape).numel())
@@ -89,16 +92,18 @@ class Lane:
                                               packed.dtype)
         return x.view(packed.shape)
 
-    def _plan(self, shape):
-        """For a shape: the view, the mode, its name in files and format, and the size of the payload of zeros."""
-        if shape not in self._plans:
+    def _plan(self, shape, dtype):
+        """For a shape and a type: the view, the mode, its name in files and format, and the size of the payload of
+        zeros."""
+        if (shape, dtype) not in self._plans:
             whole = model_shape(shape)
-            view, mode = blocks.view(whole), codecs.effective(self.mode.variant(self.options), whole)
+            view = blocks.view(whole)
+            mode = codecs.effective(self.mode.variant(self.options), whole, str(dtype).partition(".")[2])
             if mode.format is None:
                 raise ValueError(f"mode {mode.name} is in no lane")
-            self._plans[shape] = (view, mode, (codecs.by_code(mode.code)[0] or self.mode).name, mode.format,
-                                  mode.format.shortest * view.blocks(mode.tiled))
-        return self._plans[shape]
+            self._plans[shape, dtype] = (view, mode, (codecs.by_code(mode.code)[0] or self.mode).name, mode.format,
+                                         mode.format.shortest * view.blocks(mode.tiled))
+        return self._plans[shape, dtype]
 
     def _table(self, mode, device):
         """The quantizer's table, int32 [..., 8, 8, 1]; None without tiles."""

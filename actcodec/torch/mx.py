@@ -97,12 +97,12 @@ class Mx:
             x = torch.empty(packed.shape, dtype=packed.dtype, device=scale.device)
             native.decode(elements, scale, table, view.rows, view.width, view.padded_width, width, x)
             return x
-        x = torch.empty(len(scale), GROUP, device=scale.device)
+        x = torch.empty(len(scale), GROUP, dtype=packed.dtype, device=scale.device)
         step = part_of(x) // GROUP
         for i in range(0, len(x), step):
             mine = scale[i:i + step]
             codes = unpack(elements[i * GROUP * width // 8:(i + step) * GROUP * width // 8], width, GROUP * len(mine))
-            x[i:i + step] = self._function(decode_values)(codes.view(-1, GROUP), mine, table)
+            x[i:i + step] = self._function(decode_values)(codes.view(-1, GROUP), mine, table, packed.dtype)
         x = x.view(-1)[:view.rows * view.padded_width].view(view.rows, -1)[:, :view.width]
         return x.reshape(packed.shape)
 
@@ -177,10 +177,11 @@ def encode_values(x: torch.Tensor, scale: torch.Tensor, form: element.Format) ->
     return code.to(torch.uint8)
 
 
-def decode_values(code: torch.Tensor, scale: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
-    """As golden's ``element.decode``: float32 [n, 32]; ``table`` has the values of all codes."""
-    if native := kernels.of(__name__, code, scale):
-        x = torch.empty(code.shape)
+def decode_values(code: torch.Tensor, scale: torch.Tensor, table: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """As golden's ``element.decode``: values [n, 32], other than float32 by kernels alone; ``table`` has those of all
+    codes."""
+    if native := kernels.of(__name__, code, scale, dtype=dtype):
+        x = torch.empty(code.shape, dtype=dtype)
         native.decode(code, len(scale), scale, table, x)
         return x
     value = table[code.long()].double() * power(scale.int() - BIAS)[:, None]

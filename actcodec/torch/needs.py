@@ -55,11 +55,14 @@ class Bit(Need):
         return (self.low, self.high, self.closed) == (0, None, False)
 
     def encode(self, codec: Any, tensor: torch.Tensor) -> Packed:
-        return codec.encode(self.of(tensor.detach()).contiguous().view(saved.shape_of(tensor.shape)))
+        packed = codec.encode(self.of(tensor.detach()).contiguous().view(saved.shape_of(tensor.shape)))
+        return replace(packed, dtype=tensor.dtype)
 
     def decode(self, codec: Any, packed: Packed) -> torch.Tensor:
         bits = codec.decode(packed)
-        return bits if (self.inside, self.outside) == (1, 0) else torch.where(bits > 0, self.inside, self.outside)
+        if (self.inside, self.outside) == (1, 0):
+            return bits
+        return torch.full_like(bits, self.outside).masked_fill_(bits > 0, self.inside)
 
 
 TRUE = Bit(0, None, 1, 0)
@@ -72,7 +75,8 @@ class Noise(Need):
 
     def encode(self, codec: Any, tensor: torch.Tensor) -> Packed:
         packed = codec.encode((tensor != 0).contiguous().view(saved.shape_of(tensor.shape)))
-        return replace(packed, data=(packed.data, tensor.amax()), side=packed.side + 4, held=packed.held + 4)
+        return replace(packed, data=(packed.data, tensor.amax()), side=packed.side + 4, held=packed.held + 4,
+                       dtype=tensor.dtype)
 
     def decode(self, codec: Any, packed: Packed) -> torch.Tensor:
         data, scale = packed.data

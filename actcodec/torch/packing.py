@@ -10,11 +10,13 @@ from torch.nn import functional as F
 from actcodec.torch import kernels
 
 __all__ = ["Bits", "Sparse", "capturing", "joined", "pack_bits", "pack_codes", "pack_words", "padded", "part_of",
-           "sparse", "unpack_bits", "unpack_codes", "unpack_floats", "unpack_words"]
+           "sparse", "unpack_bits", "unpack_codes", "unpack_values", "unpack_words"]
 
 SPREAD = 0x0101010101010101  # times a byte: eight copies
 PICK = 0x8040201008040201 - (1 << 64)  # of copy i, bit i
-KINDS = {torch.float32: 0, torch.int8: 1, torch.int16: 2, torch.bool: 3, torch.uint8: 3, torch.int32: 4}  # to kernels
+KINDS = {**dict.fromkeys(kernels.VALUES, 0), torch.int8: 1, torch.int16: 2, torch.bool: 3, torch.uint8: 3,
+         torch.int32: 4}  # to kernels
+WORDS = {2: torch.int16, 4: torch.int32}  # by their bytes
 GATHER = sum(1 << 56 - 7 * i for i in range(8))  # times eight bytes of 0 or 1: bit i of the top byte is byte i
 
 
@@ -81,13 +83,13 @@ def unpack_bits(bits: torch.Tensor, count: int) -> torch.Tensor:
     return out[:count]
 
 
-def unpack_floats(bits: torch.Tensor, count: int) -> torch.Tensor:
-    """The same, as float32."""
-    if native := kernels.of(__name__, bits):
-        out = torch.empty(count, device=bits.device)
-        native.unpack_floats(bits, count, out)
+def unpack_values(bits: torch.Tensor, count: int, dtype: torch.dtype) -> torch.Tensor:
+    """The same, as 0 and 1 of a type."""
+    if dtype in kernels.VALUES and (native := kernels.of(__name__, bits, dtype=dtype)):
+        out = torch.empty(count, dtype=dtype, device=bits.device)
+        native.unpack_values(bits, count, out)
         return out
-    return unpack_bits(bits, count).float()
+    return unpack_bits(bits, count).to(dtype)
 
 
 def pack_codes(codes: torch.Tensor, bits: int) -> torch.Tensor:
@@ -160,7 +162,7 @@ def sparse(x: torch.Tensor, negative_zero: bool = False) -> Sparse:
     """The :class:`Sparse` of a contiguous tensor; with ``negative_zero``, floats that are -0.0 are kept. While a CUDA
     graph is captured, which cannot depend on their number, all values are kept."""
     x = x.view(-1)
-    numbers = x.view(torch.int32) if negative_zero else x
+    numbers = x.view(WORDS[x.itemsize]) if negative_zero else x
     if capturing(x):
         return Sparse(None, x, torch.count_nonzero(numbers))
     if numbers.dtype in KINDS and (native := kernels.fused(__name__, x)):

@@ -95,7 +95,7 @@ def quantize(x: torch.Tensor, view: Any, scale: Any, signs: bool = False) -> tor
 def dequantize(y: torch.Tensor, view: Any, scale: Any, dtype: torch.dtype) -> torch.Tensor:
     """Flat values of flat int8 ones; other than float32 by kernels alone. Each product is rounded to float32, once."""
     shape = planes(view)
-    if native := kernels.of(__name__, y):
+    if native := kernels.of(__name__, y, dtype=dtype):
         x = torch.empty(y.numel(), dtype=dtype, device=y.device)
         native.dequantize(y, *shape, scale.r, x)
         return x

@@ -10,8 +10,6 @@ from actcodec.torch.packed import Packed
 
 __all__ = ["Signed"]
 
-LEAST = torch.finfo(torch.float32).tiny
-
 
 class Signed:
     """A lossy ``codec``, and ``bits``, a codec of one bit per value, for tensors without a negative value: exactly the
@@ -22,13 +20,17 @@ class Signed:
         self.mode, self.options, self.waits = codec.mode, codec.options, codec.waits
         self.mask = bits.mode.name
 
+    def reads(self, x: torch.Tensor) -> bool:
+        """Whether :meth:`encode` reads a tensor of 16 bits."""
+        return all(hasattr(one, "reads") and one.reads(x) for one in (self._codec, self._bits))
+
     def encode(self, x: torch.Tensor) -> Packed:
         """:class:`~actcodec.torch.packed.Packed` of a contiguous float32 tensor of 1 to 5 dimensions."""
         one, two = self._codec.encode(x), self._bits.encode(x)
         return Packed(one.mode, one.shape, (one, two), one.payload + two.payload, one.side + two.side,
-                      one.held + two.held)
+                      one.held + two.held, one.dtype)
 
     def decode(self, packed: Packed) -> torch.Tensor:
-        """The float32 tensor of a :class:`~actcodec.torch.packed.Packed`."""
+        """The tensor of a :class:`~actcodec.torch.packed.Packed`."""
         values, bits = (codec.decode(one) for codec, one in zip((self._codec, self._bits), packed.data, strict=True))
-        return torch.where(bits > 0, values.clamp(min=LEAST), 0)
+        return torch.where(bits > 0, values.clamp(min=torch.finfo(values.dtype).tiny), 0)

@@ -82,7 +82,7 @@ def test_many_channels_and_programs(triton):
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("mode, options", [("sfpr", {}), ("jpeg-act", {}), ("dpr-fp10", {}), ("mx", {"rule": "even"}),
-                                           ("division", {}),
+                                           ("division", {}), ("brc", {}), ("ssdc-fp8", {}),
                                            ("mx", {"format": "e4m3", "coder": "zvc"})], ids=str)
 def test_tensors_of_16_bits_are_read_and_written(mode, options, dtype, triton):
     one = codec(mode, options)
@@ -169,7 +169,7 @@ def packing_is_that_of_the_operations(x, count, monkeypatch):
         some = packing.sparse(x, x.dtype is torch.float32)
         bits = packing.pack_bits(x)
         results.append([some.values, some.dense(count), bits, packing.unpack_bits(bits, count),
-                        packing.unpack_floats(bits, count), some.bits, some.count])
+                        packing.unpack_values(bits, count, torch.float32), some.bits, some.count])
     (*tensors, _), (*others, _) = results
     assert results[0][-1] == results[1][-1]
     for one, two in zip(tensors, others, strict=True):
@@ -333,7 +333,7 @@ def test_ptx_rounds_as_golden_does(triton, launches, tmp_path, monkeypatch):
     for mode, options in IN_TRITON:
         one = codec(mode, options)
         one.decode(one.encode(x))
-    for mode, y in (("jpeg-act", x.half()), ("sfpr", x.bfloat16()), ("mx", x.bfloat16()),
+    for mode, y in (("jpeg-act", x.half()), ("sfpr", x.bfloat16()), ("mx", x.bfloat16()), ("brc", x.bfloat16()),
                     ("division", x[..., :7].half()),
                     ("jpeg-act", x[:1, :1, :8, :8]),  # with dimensions of 1, which are constants to Triton
                     *((mode, x[0, 0, 0, :1]) for mode in ("sfpr-zvc", "brc", "dpr-fp10", "mx", "division"))):

@@ -1,10 +1,10 @@
-"""Native kernels of the codecs: C++ for float32 tensors on the CPU, Triton on a GPU, the same bits in fewer passes over
-memory.
+"""Native kernels of the codecs: C++ for tensors on the CPU, Triton on a GPU, the same bits in fewer passes over memory.
+Values are float32, bfloat16 or float16.
 
-A family is one source of each here. One in C++ is compiled when it is first used, and kept in the cache of all builds
-by its content, the compiler's command and the processor. Triton is imported with the first tensor on a GPU, and has a
-cache of its own. Where there is no compiler or no Triton, on another device, while a graph is traced, and with
-``enabled = False``, the operations of PyTorch do the same.
+A family is one source of each here. One in C++ is compiled when it is first used, once for each type of values, and
+kept in the cache of all builds by its content, the compiler's command and the processor. Triton is imported with the
+first tensor on a GPU, and has a cache of its own. Where there is no compiler or no Triton, on another device, while a
+graph is traced, and with ``enabled = False``, the operations of PyTorch do the same.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import torch
 
 from actcodec.sim.toolchain import SimulationError, build_once, cache_folder, call, compiler
 
-__all__ = ["Library", "fused", "library", "of", "read"]
+__all__ = ["VALUES", "Library", "fused", "library", "of", "read"]
 
 enabled = True
 interpreted = False
@@ -36,6 +36,9 @@ HEADER = Path(__file__).with_name("common.h")
 FLAGS = ("-std=c++17", "-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fwrapv",
          "-fPIC", "-shared", "-pthread")
 OLDEST = 8, 0  # compute capability
+VALUES = {torch.float32: "float", torch.bfloat16: "Bfloat16", torch.float16: "Float16"}
+"""The types of values that a source is compiled for, and their names in C++."""
+HALVES = {torch.bfloat16, torch.float16}
 
 
 class Library:
@@ -67,11 +70,11 @@ def _type(argument):
 
 
 @cache
-def library(name: str) -> Library | None:
-    """That of ``name``.cpp; None, with a warning, if it cannot be compiled."""
+def library(name: str, dtype: torch.dtype = torch.float32) -> Library | None:
+    """That of ``name``.cpp for values of a type; None, with a warning, if it cannot be compiled."""
     source = HEADER.with_name(f"{name}.cpp")
     try:
-        command = [*compiler(), *FLAGS]
+        command = [*compiler(), *FLAGS, f"-DVALUE={VALUES[dtype]}"]
         digest = hashlib.sha256(repr((command, platform.machine(), _processor())).encode())
         for path in HEADER, source:
             digest.update(path.read_bytes())
@@ -97,13 +100,14 @@ def _processor():
     return [line for line in lines if line.startswith(("flags", "Features", "model name"))][:2]
 
 
-def of(module: str, *tensors: torch.Tensor) -> Any:
+def of(module: str, *tensors: torch.Tensor, dtype: torch.dtype | None = None) -> Any:
     """The functions of a module's source in C++ or Triton, which has the module's name, if it can work on these
-    tensors."""
+    tensors. Values are of the type ``dtype``, that of a tensor of 16 bits among these, or float32."""
     if not _usable(tensors):
         return None
     if not interpreted and all(one.device.type == "cpu" for one in tensors):
-        return library(module.rpartition(".")[2])
+        dtypes = {dtype, *(one.dtype for one in tensors)} & HALVES
+        return library(module.rpartition(".")[2], *dtypes)
     return fused(module, *tensors)
 
 
@@ -115,8 +119,8 @@ def fused(module: str, *tensors: torch.Tensor) -> Any:
 
 
 def read(module: str, x: torch.Tensor) -> bool:
-    """Whether its source in Triton reads a tensor of 16 bits as it is, and writes one."""
-    return x.dtype in (torch.float16, torch.bfloat16) and fused(module, x) is not None
+    """Whether its source reads a tensor of 16 bits as it is, and writes one."""
+    return x.dtype in HALVES and of(module, x) is not None
 
 
 def _usable(tensors):

@@ -8,7 +8,7 @@ constexpr int SYMBOLS = 1 << 12, WRAP = SYMBOLS / 2, OUTLIER = SYMBOLS;
 constexpr int MAX_LENGTH = 8, MAX_SYMBOLS = 255, ONE_BYTE = 224, PENALTY = 16;
 
 // Integers half away from zero; 0 for values whose magnitude is too large, or is none. Returns how many these are.
-EXPORT int64_t quantize(const float *x, int64_t n, double s, double most, int16_t *q, int64_t threads) {
+EXPORT int64_t quantize(const Value *x, int64_t n, double s, double most, int16_t *q, int64_t threads) {
     std::mutex mutex;
     int64_t outside = 0;
     parallel(n, 1, LEAST, threads, [&, x, s, most, q](int64_t i, int64_t end) {
@@ -27,7 +27,7 @@ EXPORT int64_t quantize(const float *x, int64_t n, double s, double most, int16_
 }
 
 // Their places.
-EXPORT int64_t outliers(const float *x, int64_t n, double s, double most, int64_t *kept, int64_t) {
+EXPORT int64_t outliers(const Value *x, int64_t n, double s, double most, int64_t *kept, int64_t) {
     for (int64_t i = 0; i < n; i++) {
         double y = x[i] / s;
         if (!(__builtin_fabs(__builtin_trunc(y + __builtin_copysign(0.5, y))) <= most)) *kept++ = i;

@@ -1,4 +1,5 @@
-// What kernels share. Functions take pointers, int64_t and double alone (see __init__.py).
+// What kernels share. Functions take pointers, int64_t and double alone (see __init__.py). A source is compiled for each
+// type of the values of a tensor, which is VALUE.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -39,3 +40,43 @@ static inline float float_of(uint32_t bits) {
     memcpy(&x, &bits, 4);
     return x;
 }
+
+// of float32
+constexpr uint32_t MAGNITUDE = 0x7FFFFFFF, NORMAL = 0x00800000, INFINITE = 0x7F800000, QUIET = 0x7FC00000;
+constexpr int FRACTION = 23, BIAS = 127;
+
+// Values of 16 bits, as golden/offload/memory/formats.py: widened exactly, and rounded to nearest even; a NaN keeps its
+// sign and upper bits, and is quiet. Without branches, for vectors, and without subnormal numbers of float32, which a
+// processor may take for zeros.
+struct Bfloat16 {
+    uint16_t bits;
+    Bfloat16() = default;
+    explicit Bfloat16(float x) {
+        uint32_t word = bits_of(x), upper = word >> 16;
+        bits = (word & MAGNITUDE) > INFINITE ? upper | 0x40 : (word + 0x7FFF + (upper & 1)) >> 16;
+    }
+    operator float() const { return float_of(uint32_t(bits) << 16); }
+};
+
+struct Float16 {
+    static constexpr int DROP = FRACTION - 10;  // bits of the mantissa
+    static constexpr uint32_t REBIAS = (BIAS - 15) << FRACTION;
+    uint16_t bits;
+    Float16() = default;
+    explicit Float16(float x) {
+        uint32_t word = bits_of(x), magnitude = word & MAGNITUDE;
+        uint32_t normal = (magnitude - REBIAS + (1 << (DROP - 1)) - 1 + (magnitude >> DROP & 1)) >> DROP;
+        uint32_t small = bits_of(float_of(magnitude) + 0.5f) - bits_of(0.5f);  // the last place of 0.5 is 2^-24
+        uint32_t code = magnitude < REBIAS + NORMAL ? small : std::min<uint32_t>(normal, 0x7C00);
+        code = magnitude > INFINITE ? 0x7E00 | (magnitude >> DROP & 0x3FF) : code;
+        bits = (word >> 16 & 0x8000) | code;
+    }
+    operator float() const {
+        uint32_t magnitude = uint32_t(bits & 0x7FFF) << DROP, sign = uint32_t(bits & 0x8000) << 16;
+        uint32_t small = bits_of(float_of(magnitude + REBIAS + NORMAL) - float_of(REBIAS + NORMAL));
+        uint32_t word = magnitude < NORMAL ? small : magnitude + REBIAS;
+        return float_of(sign | (magnitude < 0x7C00u << DROP ? word : magnitude | INFINITE));
+    }
+};
+
+typedef VALUE Value;

@@ -8,7 +8,6 @@
 #endif
 
 constexpr int64_t LANES = 8, GROUP = 4;
-constexpr uint32_t MAGNITUDE = 0x7FFFFFFF, INFINITE = 0x7F800000, NORMAL = 0x00800000;
 constexpr int32_t LANE[8] = {0, 0, 16, 16, 24, 24, 8, 8};
 constexpr int LOG2[9] = {0, 0, 1, 1, 2, 2, 2, 2, 3};
 
@@ -77,13 +76,20 @@ typedef int32_t Rows[LANES][LANES];
 
 // Integers of a segment's rows by a function of its values, and their range.
 template <class F>
-static inline Range rounded(const Segment &segment, const float *x, bool lfc, bool least, Rows &y, F integer) {
+static inline Range rounded(const Segment &segment, const Value *x, bool lfc, bool least, Rows &y, F integer) {
     int32_t low = INT32_MAX, high = INT32_MIN, sum = 0;
     if (segment.view.tiled && segment.c == 3) {  // a whole tile
-        const float *from = x + segment.place(0);
-        for (int64_t i = 0; i < LANES; i++)
-            for (int64_t j = 0; j < LANES; j++) y[i][j] = integer(from[i * segment.view.width + j]);
-        const int32_t *all = y[0];
+        const Value *from = x + segment.place(0);
+        int32_t *all = y[0];
+        if (sizeof(Value) == sizeof(float)) {
+            for (int64_t i = 0; i < LANES; i++)
+                for (int64_t j = 0; j < LANES; j++) y[i][j] = integer(from[i * segment.view.width + j]);
+        } else {  // a row of 16 bits alone would make vectors of four values
+            Value values[LANES * LANES];
+            for (int64_t i = 0; i < LANES; i++)
+                memcpy(values + i * LANES, from + i * segment.view.width, LANES * sizeof(Value));
+            for (int64_t i = 0; i < LANES * LANES; i++) all[i] = integer(values[i]);
+        }
         for (int64_t i = 0; i < LANES * LANES; i++) {
             low = std::min(low, all[i]);
             high = std::max(high, all[i]);
@@ -91,7 +97,7 @@ static inline Range rounded(const Segment &segment, const float *x, bool lfc, bo
         }
     } else {
         for (int64_t i = 0; i < segment.count; i++) {
-            const float *from = x + segment.place(i);
+            const Value *from = x + segment.place(i);
             int64_t n = segment.values(i), front = i >> segment.a ? 0 : 1 << segment.c;
             if (n == LANES)
                 for (int64_t j = 0; j < LANES; j++) y[i][j] = integer(from[j]);
@@ -108,7 +114,7 @@ static inline Range rounded(const Segment &segment, const float *x, bool lfc, bo
 }
 
 // A plane's extremes of x * scale, rounded, less the level of its segment; in 64ths, before that is rounded, if fine.
-static void extremes(const float *x, const View &view, int64_t first, int64_t last, int64_t plane, double scale,
+static void extremes(const Value *x, const View &view, int64_t first, int64_t last, int64_t plane, double scale,
                      bool least, bool fine, int32_t &low, int32_t &high) {
     low = INT32_MAX, high = INT32_MIN;
     for (int64_t b = first; b < last; b++) {
@@ -125,7 +131,7 @@ static void extremes(const float *x, const View &view, int64_t first, int64_t la
 }
 
 // Smallest and largest of some values.
-static std::pair<float, float> ends_of(const float *x, int64_t n) {
+static std::pair<float, float> ends_of(const Value *x, int64_t n) {
     constexpr int64_t WIDE = 32;  // of as many sequences: a compiler may not reorder them itself
     float low[WIDE], high[WIDE];
     for (int64_t j = 0; j < WIDE; j++) low[j] = high[j] = normal(x[0]);
@@ -144,7 +150,7 @@ static std::pair<float, float> ends_of(const float *x, int64_t n) {
 }
 
 // k and delta of each plane, as golden's table.
-EXPORT int64_t fit(const float *x, int64_t tiled, int64_t rows, int64_t width, int64_t height, int64_t bits,
+EXPORT int64_t fit(const Value *x, int64_t tiled, int64_t rows, int64_t width, int64_t height, int64_t bits,
                    int64_t lfc, int64_t least, double most, float *k, int8_t *delta, int64_t threads) {
     View view(tiled, rows, width, height);
     int64_t size = height * width, span = 64 - (1 << (6 - bits)), top = 128 - (1 << (6 - bits));
@@ -226,7 +232,7 @@ EXPORT int64_t segments(int64_t tiled, int64_t rows, int64_t width, int64_t heig
 }
 
 template <int bits>
-static void encode(const float *x, View view, const float *k, const int8_t *delta, bool lfc, bool least, uint32_t seed,
+static void encode(const Value *x, View view, const float *k, const int8_t *delta, bool lfc, bool least, uint32_t seed,
                    bool nearest, uint8_t *codes, int8_t *bases, int64_t threads) {
     parallel(view.blocks(), GROUP, LEAST / 64, threads, [=](int64_t block, int64_t end) {
         int64_t number = view.segments(block * LANES);
@@ -262,7 +268,7 @@ static void encode(const float *x, View view, const float *k, const int8_t *delt
 }
 
 // Codes, `bits` each, and the level of each segment.
-EXPORT int64_t encode(const float *x, int64_t tiled, int64_t rows, int64_t width, int64_t height, const float *k,
+EXPORT int64_t encode(const Value *x, int64_t tiled, int64_t rows, int64_t width, int64_t height, const float *k,
                       const int8_t *delta, int64_t bits, int64_t lfc, int64_t least, int64_t seed, int64_t nearest,
                       uint8_t *codes, int8_t *bases, int64_t threads) {
     with_bits(bits, [=](auto n) {
@@ -272,26 +278,29 @@ EXPORT int64_t encode(const float *x, int64_t tiled, int64_t rows, int64_t width
 }
 
 template <int bits>
-static void decode(const uint8_t *codes, const int8_t *bases, View view, const float *r, float *x, int64_t threads) {
+static void decode(const uint8_t *codes, const int8_t *bases, View view, const float *r, Value *x, int64_t threads) {
     parallel(view.blocks(), GROUP, LEAST / 64, threads, [=](int64_t block, int64_t end) {
         int64_t number = view.segments(block * LANES);
         for (; block < end; block++) {
             segments_of(view, block, [&](const Segment &segment) {
                 int32_t base = bases[number++];
                 float scale = r[segment.plane];
+                float wide[LANES * LANES];
                 for (int64_t i = 0; i < segment.count; i++) {
                     uint32_t word = 0;
                     memcpy(&word, codes + (block * LANES + segment.begin + i) * bits, bits);
-                    float values[LANES];
                     for (int64_t j = 0; j < LANES; j++) {
                         int32_t code = word >> (bits * j) & ((1 << bits) - 1);
-                        values[j] = std::min(base + (code << (6 - bits)), 127) * scale + 0.0f;
+                        wide[i * LANES + j] = std::min(base + (code << (6 - bits)), 127) * scale + 0.0f;
                     }
-                    if (segment.values(i) == LANES)
-                        memcpy(x + segment.place(i), values, sizeof values);
-                    else
-                        memcpy(x + segment.place(i), values, segment.values(i) * sizeof(float));
                 }
+                Value values[LANES * LANES];
+                for (int64_t i = 0; i < segment.count * LANES; i++) values[i] = Value(wide[i]);
+                for (int64_t i = 0; i < segment.count; i++)
+                    if (segment.values(i) == LANES)
+                        memcpy(x + segment.place(i), values + i * LANES, LANES * sizeof(Value));
+                    else
+                        memcpy(x + segment.place(i), values + i * LANES, segment.values(i) * sizeof(Value));
             });
         }
     });
@@ -299,7 +308,7 @@ static void decode(const uint8_t *codes, const int8_t *bases, View view, const f
 
 // The reverse.
 EXPORT int64_t decode(const uint8_t *codes, const int8_t *bases, int64_t tiled, int64_t rows, int64_t width,
-                      int64_t height, const float *r, int64_t bits, float *x, int64_t threads) {
+                      int64_t height, const float *r, int64_t bits, Value *x, int64_t threads) {
     with_bits(bits, [=](auto n) { decode<n>(codes, bases, View(tiled, rows, width, height), r, x, threads); });
     return 0;
 }

@@ -1,9 +1,6 @@
 // Gist's DPR (gist.py; Gist, section III-A).
 #include "common.h"
 
-constexpr uint32_t MAGNITUDE = 0x7FFFFFFF, INFINITE = 0x7F800000, QUIET = 0x7FC00000;
-constexpr int FRACTION = 23, BIAS = 127;
-
 struct Format {
     int exponent, mantissa;
     int width() const { return 1 + exponent + mantissa; }
@@ -31,7 +28,7 @@ static inline float value(Format form, uint32_t code) {
 
 // Codes in words of type T, `per` in each.
 template <class T, int exponent, int mantissa>
-static void encode(const float *x, int64_t n, uint32_t least, uint32_t most, void *out, int64_t threads) {
+static void encode(const Value *x, int64_t n, uint32_t least, uint32_t most, void *out, int64_t threads) {
     constexpr Format form{exponent, mantissa};
     constexpr int per = sizeof(T) == 4 ? 32 / (1 + exponent + mantissa) : 1;
     int64_t words = (n + per - 1) / per;
@@ -51,21 +48,21 @@ static void encode(const float *x, int64_t n, uint32_t least, uint32_t most, voi
 }
 
 template <class T, int exponent, int mantissa>
-static void decode(const void *data, int64_t n, float *x, int64_t threads) {
+static void decode(const void *data, int64_t n, Value *x, int64_t threads) {
     constexpr Format form{exponent, mantissa};
     constexpr int per = sizeof(T) == 4 ? 32 / (1 + exponent + mantissa) : 1;
     int64_t words = (n + per - 1) / per;
     parallel(words, 1, LEAST / per, threads, [=](int64_t i, int64_t end) {
         const T *y = static_cast<const T *>(data);
         for (; i < std::min(end, n / per); i++)
-            for (int j = 0; j < per; j++) x[i * per + j] = value(form, y[i] >> j * form.width());
+            for (int j = 0; j < per; j++) x[i * per + j] = Value(value(form, y[i] >> j * form.width()));
         if (i < end)
-            for (int64_t j = 0; i * per + j < n; j++) x[i * per + j] = value(form, y[i] >> j * form.width());
+            for (int64_t j = 0; i * per + j < n; j++) x[i * per + j] = Value(value(form, y[i] >> j * form.width()));
     });
 }
 
 // Of a width of 8 bits a byte each, of 10 bits three in a word of 32, of 16 bits a word of 16.
-EXPORT int64_t encode(const float *x, int64_t n, int64_t width, int64_t least, int64_t most, void *out,
+EXPORT int64_t encode(const Value *x, int64_t n, int64_t width, int64_t least, int64_t most, void *out,
                       int64_t threads) {
     if (width == 8) encode<uint8_t, 4, 3>(x, n, least, most, out, threads);
     else if (width == 10) encode<uint32_t, 5, 4>(x, n, least, most, out, threads);
@@ -73,7 +70,7 @@ EXPORT int64_t encode(const float *x, int64_t n, int64_t width, int64_t least, i
     return 0;
 }
 
-EXPORT int64_t decode(const void *data, int64_t n, int64_t width, float *x, int64_t threads) {
+EXPORT int64_t decode(const void *data, int64_t n, int64_t width, Value *x, int64_t threads) {
     if (width == 8) decode<uint8_t, 4, 3>(data, n, x, threads);
     else if (width == 10) decode<uint32_t, 5, 4>(data, n, x, threads);
     else decode<uint16_t, 5, 10>(data, n, x, threads);

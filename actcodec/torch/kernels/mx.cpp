@@ -2,8 +2,7 @@
 #include "common.h"
 
 constexpr int64_t GROUP = 32;
-constexpr uint32_t MAGNITUDE = 0x7FFFFFFF, NORMAL = 0x00800000, INFINITE = 0x7F800000, QUIET = 0x7FC00000;
-constexpr int FRACTION = 23, BIAS = 127, NAN_SCALE = 255;
+constexpr int NAN_SCALE = 255;
 
 static inline float power(int32_t exponent) { return float_of(uint32_t(exponent + BIAS) << FRACTION); }
 
@@ -16,7 +15,7 @@ struct Scaling {
 
 // The scale of each of n groups; a fraction of the greatest value that is more than `above` rounds its exponent up. With
 // `nans`, a group that has one has it in its scale.
-EXPORT int64_t scales(const float *x, int64_t n, int64_t emax, int64_t above, int64_t nans, uint8_t *scale,
+EXPORT int64_t scales(const Value *x, int64_t n, int64_t emax, int64_t above, int64_t nans, uint8_t *scale,
                       int64_t threads) {
     parallel(n, 1, LEAST / GROUP, threads, [=](int64_t i, int64_t end) {
         for (; i < end; i++) {
@@ -37,7 +36,7 @@ EXPORT int64_t scales(const float *x, int64_t n, int64_t emax, int64_t above, in
 
 // Codes, a byte each. Magnitudes from `beyond` on are `largest`, infinite ones `infinity`; a NaN is `nan`, or, where that
 // is below 0, all of its group are 0. What is exact in float32, or becomes 0 anyway, needs no float64.
-template <bool floats> static void encode_part(const float *x, int64_t i, int64_t end, const uint8_t *scale, int32_t width,
+template <bool floats> static void encode_part(const Value *x, int64_t i, int64_t end, const uint8_t *scale, int32_t width,
                                                int32_t mantissa, int32_t bias, float beyond, int32_t largest,
                                                int32_t infinity, int32_t nan, uint8_t *codes) {
     const int32_t fraction = mantissa + bias - 1, sign = 1 << width;
@@ -59,7 +58,7 @@ template <bool floats> static void encode_part(const float *x, int64_t i, int64_
     }
 }
 
-EXPORT int64_t encode(const float *x, int64_t n, const uint8_t *scale, int64_t exponent, int64_t mantissa, int64_t bias,
+EXPORT int64_t encode(const Value *x, int64_t n, const uint8_t *scale, int64_t exponent, int64_t mantissa, int64_t bias,
                       double beyond, int64_t largest, int64_t infinity, int64_t nan, uint8_t *codes, int64_t threads) {
     auto part = exponent ? encode_part<true> : encode_part<false>;
     parallel(n, 1, LEAST / GROUP, threads, [=](int64_t i, int64_t end) {
@@ -69,7 +68,7 @@ EXPORT int64_t encode(const float *x, int64_t n, const uint8_t *scale, int64_t e
 }
 
 // Values of codes, by those of all codes at a scale of 1.
-EXPORT int64_t decode(const uint8_t *codes, int64_t n, const uint8_t *scale, const float *values, float *x,
+EXPORT int64_t decode(const uint8_t *codes, int64_t n, const uint8_t *scale, const float *values, Value *x,
                       int64_t threads) {
     parallel(n, 1, LEAST / GROUP, threads, [=](int64_t i, int64_t end) {
         for (; i < end; i++) {
@@ -78,7 +77,7 @@ EXPORT int64_t decode(const uint8_t *codes, int64_t n, const uint8_t *scale, con
             for (int64_t j = i * GROUP; j < (i + 1) * GROUP; j++) {
                 uint32_t bits = bits_of(by(values[codes[j]])), magnitude = bits & MAGNITUDE;
                 bits = magnitude < NORMAL ? bits & ~MAGNITUDE : bits;
-                x[j] = float_of(magnitude > INFINITE || none ? QUIET : bits);
+                x[j] = Value(float_of(magnitude > INFINITE || none ? QUIET : bits));
             }
         }
     });

@@ -36,7 +36,7 @@ template <class T, class F> static int64_t pack(const void *x, int64_t n, uint8_
 
 // A type by its number in packing.py.
 template <class F> static int64_t pack_any(const void *x, int64_t n, int64_t kind, uint8_t *out, int64_t threads, F is) {
-    return kind == 0   ? pack<float>(x, n, out, threads, is)
+    return kind == 0   ? pack<Value>(x, n, out, threads, is)
            : kind == 1 ? pack<int8_t>(x, n, out, threads, is)
            : kind == 2 ? pack<int16_t>(x, n, out, threads, is)
            : kind == 3 ? pack<uint8_t>(x, n, out, threads, is)
@@ -72,17 +72,17 @@ EXPORT int64_t unpack(const uint8_t *bits, int64_t bytes, uint8_t *out, int64_t 
     return 0;
 }
 
-// The same as float32, n of them.
-EXPORT int64_t unpack_floats(const uint8_t *bits, int64_t n, float *out, int64_t threads) {
+// The same as values, n of them.
+EXPORT int64_t unpack_values(const uint8_t *bits, int64_t n, Value *out, int64_t threads) {
     parallel(n, 64, LEAST, threads, [=](int64_t i, int64_t end) {
         for (; i < end; i += 64) {
             uint8_t flags[64] = {};
             int64_t m = std::min<int64_t>(64, end - i);
             for (int64_t j = 0; j < (m + 7) / 8; j++) memcpy(flags + 8 * j, &SPREAD.of[bits[i / 8 + j]], 8);
             if (m == 64)
-                for (int64_t j = 0; j < 64; j++) out[i + j] = flags[j];
+                for (int64_t j = 0; j < 64; j++) out[i + j] = Value(float(flags[j]));
             else
-                for (int64_t j = 0; j < m; j++) out[i + j] = flags[j];
+                for (int64_t j = 0; j < m; j++) out[i + j] = Value(float(flags[j]));
         }
     });
     return 0;
@@ -131,6 +131,20 @@ static inline const int32_t *scatter8(uint8_t b, const int32_t *values, const in
 static inline int32_t *gather8(uint8_t b, const int32_t *x, int32_t *values, const int32_t *) {
     int count = __builtin_popcount(b);
     _mm512_mask_storeu_epi32(values, (1 << count) - 1, _mm512_maskz_compress_epi32(b, _mm512_maskz_loadu_epi32(255, x)));
+    return values + count;
+}
+#endif
+
+#if defined __AVX512VBMI2__ && defined __AVX512VL__
+static inline const int16_t *scatter8(uint8_t b, const int16_t *values, const int16_t *, int16_t *out) {
+    _mm_storeu_si128(reinterpret_cast<__m128i *>(out), _mm_maskz_expandloadu_epi16(b, values));
+    return values + __builtin_popcount(b);
+}
+
+static inline int16_t *gather8(uint8_t b, const int16_t *x, int16_t *values, const int16_t *) {
+    int count = __builtin_popcount(b);
+    const __m128i all = _mm_loadu_si128(reinterpret_cast<const __m128i *>(x));
+    _mm_mask_storeu_epi16(values, (1 << count) - 1, _mm_maskz_compress_epi16(b, all));
     return values + count;
 }
 #endif

@@ -8,9 +8,9 @@ import torch
 import triton
 import triton.language as tl
 
-from actcodec.torch.kernels.launch import run
+from actcodec.torch.kernels.launch import float_of, run, store
 
-__all__ = ["pack_codes", "pack_positive", "scatter", "sparse", "unpack", "unpack_codes", "unpack_floats"]
+__all__ = ["pack_codes", "pack_positive", "scatter", "sparse", "unpack", "unpack_codes", "unpack_values"]
 
 BYTES = 256  # of bits, of a program
 
@@ -42,6 +42,8 @@ def pack_kernel(x, out, ends, n, NONZERO: tl.constexpr, BYTES: tl.constexpr):
     value = tl.load(x + place, inside, 0)
     if value.dtype == tl.int1:
         value = value.to(tl.int8)
+    if value.dtype == tl.bfloat16:  # Triton's interpreter would compare its bits
+        value = float_of(value.to(tl.int16, bitcast=True).to(tl.int32) << 16)
     bits = value != 0 if NONZERO else value > 0
     tl.store(out + byte, packed(bits).to(tl.uint8), byte * 8 < n)
     if NONZERO:
@@ -52,7 +54,10 @@ def pack_kernel(x, out, ends, n, NONZERO: tl.constexpr, BYTES: tl.constexpr):
 def unpack_kernel(bits, out, n, BYTES: tl.constexpr):
     byte, place, inside = octets(n, BYTES)
     one = spread(tl.load(bits + byte, byte * 8 < n, 0))
-    tl.store(out + place, one.to(out.dtype.element_ty), inside)
+    if out.dtype.element_ty.is_floating():
+        store(out, place, one.to(tl.float32), inside)
+    else:
+        tl.store(out + place, one.to(out.dtype.element_ty), inside)
 
 
 @triton.jit
@@ -122,7 +127,7 @@ def unpack(bits: torch.Tensor, count: int, out: torch.Tensor) -> None:
     run(unpack_kernel, _programs(8 * count), bits, out, 8 * count, BYTES=BYTES)
 
 
-def unpack_floats(bits: torch.Tensor, n: int, out: torch.Tensor) -> None:
+def unpack_values(bits: torch.Tensor, n: int, out: torch.Tensor) -> None:
     run(unpack_kernel, _programs(n), bits, out, n, BYTES=BYTES)
 
 

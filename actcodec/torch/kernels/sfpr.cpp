@@ -1,7 +1,6 @@
 // SFPR (sfpr.py; JPEG-ACT, section III-B).
 #include "common.h"
 
-constexpr uint32_t MAGNITUDE = 0x7FFFFFFF, INFINITE = 0x7F800000, NORMAL = 0x00800000;
 constexpr int64_t PART = 1 << 15;  // values of a row at a time
 
 // f(row, first, last) for parts of all rows.
@@ -17,7 +16,7 @@ template <class F> static void pieces(int64_t rows, int64_t length, int64_t thre
 }
 
 // Largest finite magnitude of some values, in its bits; says of a value that is not finite.
-static uint32_t largest(const float *x, int64_t n, bool &finite) {
+static uint32_t largest(const Value *x, int64_t n, bool &finite) {
     uint32_t most = 0;
     for (int64_t i = 0; i < n; i++) most = std::max(most, bits_of(x[i]) & MAGNITUDE);
     if (most < INFINITE) return most;
@@ -30,13 +29,8 @@ static uint32_t largest(const float *x, int64_t n, bool &finite) {
     return most;
 }
 
-static float bfloat16(float x) {  // to nearest even
-    uint32_t bits = bits_of(x);
-    return float_of((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000);
-}
-
 // k and r of each channel; returns whether neither NaN, Inf nor a subnormal number can matter.
-EXPORT int64_t scales(const float *x, int64_t rows, int64_t length, int64_t channels, double peak, double limit,
+EXPORT int64_t scales(const Value *x, int64_t rows, int64_t length, int64_t channels, double peak, double limit,
                       double floor, double smallest, double most_plain, float *k, float *r, int64_t threads) {
     int64_t columns = (length + PART - 1) / PART;
     std::vector<uint32_t> most(rows * columns);
@@ -62,17 +56,18 @@ EXPORT int64_t scales(const float *x, int64_t rows, int64_t length, int64_t chan
     for (int64_t c = 0; c < channels; c++) {
         float own = float_of(of[c]);
         float y = std::max(std::max(own, least), float(floor));
-        k[c] = own == 0 ? 0 : std::max(bfloat16(float(peak) / y), float(smallest));
+        k[c] = own == 0 ? 0 : std::max<float>(Bfloat16(float(peak) / y), float(smallest));
         r[c] = k[c] == 0 ? 0 : 1 / k[c];
         plain &= k[c] <= float(most_plain);
     }
     return plain;
 }
 
-template <bool plain, bool signs> static void quantize_part(const float *x, int64_t n, double k, int8_t *y) {
+template <bool plain, bool signs> static void quantize_part(const Value *x, int64_t n, double k, int8_t *y) {
     for (int64_t i = 0; i < n; i++) {
-        uint32_t bits = bits_of(x[i]), magnitude = bits & MAGNITUDE;
-        float value = plain || (magnitude >= NORMAL && magnitude < INFINITE) ? x[i] : 0.0f;
+        float value = x[i];
+        uint32_t bits = bits_of(value), magnitude = bits & MAGNITUDE;
+        value = plain || (magnitude >= NORMAL && magnitude < INFINITE) ? value : 0.0f;
         double product = double(value) * k;
         product = product < -128 ? -128 : product;
         product = product > 127 ? 127 : product;
@@ -84,7 +79,7 @@ template <bool plain, bool signs> static void quantize_part(const float *x, int6
 }
 
 // int8 values, half to even.
-EXPORT int64_t quantize(const float *x, int64_t rows, int64_t length, int64_t channels, const float *k, int64_t plain,
+EXPORT int64_t quantize(const Value *x, int64_t rows, int64_t length, int64_t channels, const float *k, int64_t plain,
                         int64_t signs, int8_t *y, int64_t threads) {
     auto part = plain ? signs ? quantize_part<true, true> : quantize_part<true, false>
                       : signs ? quantize_part<false, true> : quantize_part<false, false>;
@@ -95,13 +90,13 @@ EXPORT int64_t quantize(const float *x, int64_t rows, int64_t length, int64_t ch
     return 0;
 }
 
-EXPORT int64_t dequantize(const int8_t *y, int64_t rows, int64_t length, int64_t channels, const float *r, float *x,
+EXPORT int64_t dequantize(const int8_t *y, int64_t rows, int64_t length, int64_t channels, const float *r, Value *x,
                           int64_t threads) {
     pieces(rows, length, threads, [=](int64_t row, int64_t first, int64_t last) {
         float scale = r[row % channels];
         const int8_t *from = y + row * length;
-        float *to = x + row * length;
-        for (int64_t i = first; i < last; i++) to[i] = from[i] * scale + 0.0f;  // -128 times 0 would be -0.0
+        Value *to = x + row * length;
+        for (int64_t i = first; i < last; i++) to[i] = Value(from[i] * scale + 0.0f);  // -128 times 0 would be -0.0
     });
     return 0;
 }
