@@ -20,7 +20,7 @@ from actcodec.synth.library import BUILD
 
 __all__ = ["FIELDS", "SHOWN", "entry", "picture", "show"]
 
-SHOWN = ("zvc", "dct", "splitter", "writer")  # whose pictures are in the documentation
+SHOWN = ("zvc", "dct", "splitter", "writer", "lane")  # whose pictures are in the documentation
 FIELDS = ("cells", "mapped", "placed", "late", "slack", "left", "area", "corners", "length", "share", "trees", "clock")
 COLUMNS = ("unit", "um2", "slack", "placed", "late", "MHz", "sized", "late", "um2", "", "MHz", "mm", "proof", "s")
 NOTE = ("Placed, not routed: 70 % of a core filled, a Steiner tree a net, R and C by layers (metal2, 3; 5, 6 beyond "

@@ -2,6 +2,7 @@
 
 from collections import defaultdict, deque
 from html import escape
+from itertools import takewhile
 
 from actcodec.synth.hierarchy import registers, signals
 from actcodec.synth.layout.lef import ROW, SITE, UM, shapes
@@ -55,28 +56,28 @@ def owners(module):
 
 def groups(paths, areas):
     """{path of a sub-unit: the group that it is shown in} for at most :data:`GROUPS` groups, which are sub-units with
-    all that is in them, found by dividing the largest again and again, and "" for the rest; ``areas``: {path: area}."""
+    all that is in them but in other groups, and "" for the rest; ``areas``: {path: area}. Each in turn is the one that
+    divides a group most evenly."""
     def inside(group, path):
         return path == group or path.startswith(f"{group}.") or not group
 
-    def area(group):
-        return sum(value for path, value in areas.items() if inside(group, path))
+    group = dict.fromkeys(areas, "")
 
-    def children(group):
-        depth = group.count(".") + 1 if group else 0
-        below = [path for path in areas if inside(group, path) and path != group]
-        return sorted({".".join(path.split(".")[: depth + 1]) for path in below})
+    def divides(one):
+        """How evenly, and by how much area; of sub-units that are all the same, the innermost is best."""
+        own = [path for path in areas if inside(one, path) and inside(group[path], one)]
+        area = sum(areas[path] for path in own)
+        whole = sum(areas[path] for path in areas if own and group[path] == group[own[0]])
+        return min(area, whole - area), area, one.count(".")
 
-    shown = children("")
-    while len(shown) < GROUPS:
-        able = [group for group in shown if children(group) and len(shown) + len(children(group)) <= GROUPS + 1
-                and area(group) > 0.15 * area("")]
-        if not able:
+    able = {path.rsplit(".", k)[0] for path in areas for k in range(path.count(".") + 1)} - {""}
+    for _ in range(min(GROUPS, len(able))):
+        best = max(sorted(able), key=divides)
+        if not divides(best)[1]:
             break
-        largest = max(able, key=area)
-        shown = [group for group in shown if group != largest or largest in areas] + children(largest)
-    shown = sorted(shown, key=lambda group: -area(group))[:GROUPS]
-    return {path: max((group for group in shown if inside(group, path)), key=len, default="") for path in paths}
+        able.remove(best)
+        group |= {path: best for path in areas if inside(best, path) and inside(group[path], best)}
+    return {path: group[path] for path in paths}
 
 
 def _level(slack):
@@ -99,12 +100,19 @@ def _path(runs):
     return "".join(parts)
 
 
-def _panel(places, classes, left, title, legend):
-    """One picture of the core: ``classes`` {cell: class}, ``legend`` [(class, text)]."""
-    (width, height), shape = places["core"], shapes()
+def _scale(places):
+    """Where a picture begins, pixels for a step, and its height."""
+    width, height = places["core"]
     low = min([0, *(block["x"] for block in places["macros"])])
     high = max([width, *(block["x"] + block["width"] for block in places["macros"])])
     scale = SIDE / max(high - low, height)
+    return low, scale, round(height * scale)
+
+
+def _panel(places, classes, left, title, legend):
+    """One picture of the core: ``classes`` {cell: class}, ``legend`` [(class, text)]."""
+    (width, height), shape = places["core"], shapes()
+    low, scale, tall = _scale(places)
     runs = defaultdict(list)
     for name, (kind, x, y, *_) in places["cells"].items():
         if kind in shape:
@@ -122,8 +130,8 @@ def _panel(places, classes, left, title, legend):
     parts += [f'<path class="cells {kind}" d="M0 0{_path(runs[kind])}"/>' for kind, _ in legend if kind in runs]
     parts.append("</g>")
     for k, (kind, text) in enumerate(legend):
-        y = top + SIDE + LINE * (k // 2 + 1)
-        x = left + SIDE / 2 * (k % 2)
+        y = top + tall + LINE * (k // 2 + 1)
+        x = left + 0.54 * SIDE * (k % 2)
         parts += [f'<rect class="{kind}" x="{x:.0f}" y="{y - 10}" width="11" height="11"/>',
                   f'<text x="{x + 17:.0f}" y="{y}">{escape(text)}</text>']
     return "".join(parts)
@@ -141,7 +149,10 @@ def draw(label, places, module):
         total[group[path]] += area
     shown = sorted((name for name in total if name), key=lambda name: -total[name])
     classes = {name: f"u{k}" for k, name in enumerate(shown)} | {"": "rest"}
-    legend = [(classes[name], f"{name or 'the unit itself'}: {total[name]:,.0f} um\u00b2") for name in
+    levels = zip(*(name.split(".")[:-1] for name in shown), strict=False)
+    same = sum(1 for _ in takewhile(lambda names: len(set(names)) == 1, levels))  # around all of them: not worth a word
+    said = {name: ".".join(name.split(".")[same:]) for name in shown} | {"": "the rest"}
+    legend = [(classes[name], f"{said[name]}: {total[name]:,.0f} um\u00b2") for name in
               [*shown, *[""] * (total[""] > 0)]]
     counts = [0] * len(LEVELS)
     for *_, slack in places["cells"].values():
@@ -149,7 +160,7 @@ def draw(label, places, module):
     slacks = [(f"s{k}", f"{text}: {count:,} cells")
               for k, ((_, text), count) in enumerate(zip(LEVELS, counts, strict=True))]
     lines = max(-(-len(legend) // 2), -(-len(slacks) // 2))
-    width, height = 2 * SIDE + GAP + 4, 30 + SIDE + LINE * lines + 12
+    width, height = 2 * SIDE + GAP + 4, 30 + _scale(places)[2] + LINE * lines + 12
     sides = " x ".join(f"{side / UM:.0f}" for side in places["core"])
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img"><title>'
             f'{escape(label)}: places of its cells by sub-unit and by slack</title><style>{STYLE}</style>'
