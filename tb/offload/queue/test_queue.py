@@ -9,8 +9,8 @@ import pytest
 from cocotb.triggers import FallingEdge, RisingEdge
 
 from actcodec.rtl.offload.queue.queue import REST, Queue
-from tb.harness import PATTERNS, SEED, parameters, regress, rng, simulate
-from tb.memory import Flat, started
+from tb.harness import PATTERNS, SEED, Bench, parameters, regress, rng, simulate
+from tb.memory import Flat, filled, reset, started
 from tb.offload.memory import bases
 
 SIZE = 1 << 14  # of the memory
@@ -191,9 +191,14 @@ async def ready(dut, random, where=None, **options):
     default anywhere, or where an address carries into its upper digit."""
     base = bases.drawn(random, where or random.choice(["any", "carry"]), len(dut.ring), SIZE, DIGIT)
     bench, memory = await started(dut, SIZE, random, base=base, **options)
+    return bench, around(dut, memory, random)
+
+
+def around(dut, memory, random):
+    """What is around a queue and its memory."""
     most = min(parameters()["size"], 16)
     size = int(random.choice([most, max(most // 2, 1)]))
-    return bench, Accelerator(dut, memory, random, BYTES * int(random.integers((SIZE // BYTES) - size)), size)
+    return Accelerator(dut, memory, random, BYTES * int(random.integers((SIZE // BYTES) - size)), size)
 
 
 @cocotb.test
@@ -366,3 +371,27 @@ async def gives_up_at_any_moment(dut):
         it.number = number
         assert dut.stopped.value == 1
     assert seen >= {(0, False), (1, False)}
+
+
+@cocotb.test
+async def starts_afresh_after_reset(dut):
+    """A reset of all there is, at any moment: the next ring begins with its first descriptor."""
+    random = rng()
+    bench = Bench(dut)
+    await bench.start()
+    for cycles in range(1, 120, 5):
+        memory = filled(dut, SIZE, random, base=bases.drawn(random, "any", len(dut.ring), SIZE, DIGIT), pause="seldom")
+        task = cocotb.start_soon(memory.run())
+        it = around(dut, memory, random)
+        it.choose()
+        await it.doorbell(it.size)
+        await it.rests()
+        it.check(0, it.size, it.expected_events(0, it.size))
+        await it.doorbell(2 * it.size)
+        for _ in range(cycles):
+            await FallingEdge(dut.clk)
+        it.forget()
+        for one in it.tasks:
+            one.cancel()
+        await reset(bench, task)
+        assert dut.tail.value == 0
