@@ -76,8 +76,8 @@ def command(units, threads, renew, bench):
     """
     start, console = monotonic(), Console()
     with progress(console) as bars, ThreadPoolExecutor(threads) as pool:
-        wanted = jobs(units or [name for name in MAPPED if name != "accelerator"])
-        work = [job for job in wanted if not job.parts]  # what consists of lanes is too large
+        names = units or [name for name in MAPPED if name != "accelerator"]
+        work = [job for job in jobs(names) if not job.parts]  # what consists of lanes is too large
         mapping = Mapping(console, bars, work)
         mapped = run(work, threads, mapping.done, baseline.recipes(baseline.read()), mapping.begun)
 

@@ -11,7 +11,7 @@ __all__ = ["GROUPS", "LEVELS", "draw", "groups", "owners"]
 
 GROUPS = 8  # sub-units with a colour of their own
 LEVELS = ((0, "late"), (20, "under 20 ps"), (60, "20 to 60"), (150, "60 to 150"), (None, "more"))  # of slack
-SIDE, GAP, LINE = 440, 60, 18  # of a picture, in pixels
+SIDE, GAP, LINE, DETAIL = 440, 60, 18, 0.3  # of a picture, in pixels
 
 STYLE = """
 text { font: 12px system-ui, sans-serif; fill: #222 } .head { font-size: 14px } .core { fill: none; stroke: #999 }
@@ -84,13 +84,13 @@ def _level(slack):
     return next(k for k, (most, _) in enumerate(LEVELS) if most is None or (slack is not None and slack < most))
 
 
-def _path(runs):
-    """The data of a path for [(x, row, width)]: lines as wide as a row, those that touch are one."""
+def _path(runs, close=0):
+    """The data of a path for [(x, row, width)]: lines as wide as a row, those that are ``close`` or touch are one."""
     parts, at = [], (0, 0)
     rows = defaultdict(list)
     for x, row, width in sorted(runs, key=lambda run: (run[1], run[0])):
-        if rows[row] and rows[row][-1][0] + rows[row][-1][1] == x:
-            rows[row][-1][1] += width
+        if rows[row] and x - sum(rows[row][-1]) <= close:
+            rows[row][-1][1] = x + width - rows[row][-1][0]
         else:
             rows[row].append([x, width])
     for row, pieces in rows.items():
@@ -127,7 +127,8 @@ def _panel(places, classes, left, title, legend):
               for block in places["macros"]]
     parts.append(f'<g transform="translate({across:.1f} {top}) scale({SITE * scale:.5f} {ROW * scale:.5f}) '
                  'translate(0 .5)">')
-    parts += [f'<path class="cells {kind}" d="M0 0{_path(runs[kind])}"/>' for kind, _ in legend if kind in runs]
+    close = int(DETAIL / (SITE * scale))
+    parts += [f'<path class="cells {kind}" d="M0 0{_path(runs[kind], close)}"/>' for kind, _ in legend if kind in runs]
     parts.append("</g>")
     for k, (kind, text) in enumerate(legend):
         y = top + tall + LINE * (k // 2 + 1)
@@ -151,8 +152,8 @@ def draw(label, places, module):
     classes = {name: f"u{k}" for k, name in enumerate(shown)} | {"": "rest"}
     levels = zip(*(name.split(".")[:-1] for name in shown), strict=False)
     same = sum(1 for _ in takewhile(lambda names: len(set(names)) == 1, levels))  # around all of them: not worth a word
-    said = {name: ".".join(name.split(".")[same:]) for name in shown} | {"": "the rest"}
-    legend = [(classes[name], f"{said[name]}: {total[name]:,.0f} um\u00b2") for name in
+    label_of = {name: ".".join(name.split(".")[same:]) for name in shown} | {"": "the rest"}
+    legend = [(classes[name], f"{label_of[name]}: {total[name]:,.0f} um\u00b2") for name in
               [*shown, *[""] * (total[""] > 0)]]
     counts = [0] * len(LEVELS)
     for *_, slack in places["cells"].values():
