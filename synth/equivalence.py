@@ -44,7 +44,7 @@ class Proof:
 
 
 def _labels(module):
-    """{name of a bit: bit}, without what ABC puts in front of inner names, those of flattened modules included."""
+    """{name of a bit: bit}, without the prefix that ABC gives to inner names, also to those of flattened modules."""
     return {re.sub(r"(?:^|(?<=\.))\$abc\$\d+(?=\$)", "", f"{name}[{index}]" if len(net["bits"]) > 1 else name): bit
             for name, net in module["netnames"].items() for index, bit in enumerate(net["bits"])}
 

@@ -94,21 +94,21 @@ def judge(job, folder, parts):
     """
     if job.unit.name in REPLAYED:
         start = monotonic()
-        passed = {"cycles": answers(job, folder, parts)}
-        row = [f"{passed['cycles']:,} cycles", f"{monotonic() - start:.0f}", "passed"]
+        entry = {"cycles": answers(job, folder, parts)}
+        row = [f"{entry['cycles']:,} cycles", f"{monotonic() - start:.0f}", "passed"]
         if parts:  # lanes, which are proved by themselves
-            return [*row, "-", "-", "-"], {"key": key(job), **passed}
+            return [*row, "-", "-", "-"], {"key": key(job), **entry}
     elif job.name in PROVED:
-        passed, row = {"tests": None}, ["-", "-", "-"]
+        entry, row = {"tests": None}, ["-", "-", "-"]
     else:
         result, cached = run(job.name, folder)
-        passed = {"tests": result.tests}
+        entry = {"tests": result.tests}
         row = [f"{result.tests} tests", f"{result.seconds:.0f}", "remembered" if cached else "passed"]
     proof = prove(job.name, folder)
     if job.name in PROVED and not proof.proved:
         raise SynthesisError(f"{job.name}: its netlist has no bench, and its proof does not finish")
     row += ["proved" if proof.proved else "unfinished", f"{proof.outputs:,}", f"{proof.seconds:.0f}"]
-    return row, {"key": key(job), **passed, "functions": proof.outputs if proof.proved else None}
+    return row, {"key": key(job), **entry, "functions": proof.outputs if proof.proved else None}
 
 
 @click.command()

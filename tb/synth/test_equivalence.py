@@ -84,6 +84,12 @@ def test_the_checker_is_all_the_code_that_makes_a_proof():
     assert {path.stem for path in equivalence.CHECKER} == {"equivalence", *", ".join(several).split(", "), *named}
 
 
+def test_inner_names_are_those_before_abc_also_in_flattened_modules():
+    names = {"$abc$12$auto$alu.P": [2, 3], "$flatten\\inside.codec.$abc$34$auto$ff": [5], "inside.codec.step": [7]}
+    assert equivalence._labels({"netnames": {name: {"bits": bits} for name, bits in names.items()}}) == {
+        "$auto$alu.P[0]": 2, "$auto$alu.P[1]": 3, "$flatten\\inside.codec.$auto$ff": 5, "inside.codec.step": 7}
+
+
 def inverted(cells):
     """One gate gives the opposite."""
     cell = next(cell for cell in cells.values() if cell["type"].startswith("NAND2"))
