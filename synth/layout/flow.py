@@ -1,15 +1,17 @@
 """From a mapped netlist to one with places, wires, and the sizes and buffers that these ask for; cached by content.
 
 Coloquinte places the cells, each net becomes a Steiner tree of resistors and capacitors, and OpenSTA times the netlist
-with these. Then all cells get other sizes at once, by a timing of our own that OpenSTA corrects; where that does not
-suffice, late signals get new trees of buffers; and what has changed is made legal. OpenSTA judges every try. In the end
-the netlist is proved to be what the RTL says.
+with these. If it is late, cells are placed once more, where nets count by the slack that sizing would leave them. Then
+all cells get other sizes at once, by a timing of our own that OpenSTA corrects; where that does not suffice, late
+signals get new trees of buffers; and what has changed is made legal. OpenSTA judges every try. In the end the netlist
+is proved to be what the RTL says.
 """
 
 import copy
 import json
 import shutil
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from time import monotonic
 
@@ -33,8 +35,11 @@ SOURCES = tuple(Path(__file__).with_name(f"{name}.py")  # whose change makes res
                 for name in ("clock", "flow", "lef", "macros", "placement", "placer", "steiner", "trees", "wires"))
 WAYS = {(False, False): "N", (True, False): "FN", (False, True): "FS", (True, True): "S"}  # by (flip, turn), as in DEF
 TRIES = 8
-MARGIN = 2.0  # ps that sizing aims at, as cells move when they become legal
+MARGIN = 2.0  # ps that sizing aims at, as cells move when they become legal; with each try one more
 ROUNDS = 60  # of sizing, the first time; later half as many
+# A net's length counts up to nine times, the more the less slack it has below this many ps. A signal with many readers
+# counts once: it gets a tree of its own.
+HEAVIEST, AMPLE, READERS = 9.0, 50.0, 50
 
 
 @dataclass(frozen=True)
@@ -42,7 +47,7 @@ class Layout:
     """What a placed netlist came to. Areas in um2, slacks in ps by OpenSTA, lengths of wires in mm.
 
     ``mapped``: slack and area as mapped, with the library's usual wires; ``placed``: slack of the same cells with the
-    wires of their places, ``late`` ends; ``slack``, ``area``, ``left`` late ends, after sizing and new trees;
+    wires of their first places, ``late`` ends; ``slack``, ``area``, ``left`` late ends, after sizing and new trees;
     ``corners``: slack with other capacitances of wires, by fF/um; ``share``: of the wires in the capacitance of
     signals; ``core``: um of its sides; ``buffers`` of new ``trees``; ``functions``: how many were proved to be those of
     the RTL, None if the proof did not finish.
@@ -86,8 +91,9 @@ class _Try:
         self.delays = Delays(netlist, self.wires, tables(library), arrival)
         self.delays.time()
         self.delays.calibrate(self.verdict.slacks)
-        self.area, worst = round(self.delays.area(), 3), self.verdict.worst
-        self.rank = (not self.verdict.overloads, worst >= 0, -self.area if worst >= 0 else worst)  # more is better
+        self.area, self.met = round(self.delays.area(), 3), not self.verdict.late
+        # More is better.
+        self.rank = (not self.verdict.overloads, self.met, -self.area if self.met else self.verdict.worst)
 
     def freeze(self):
         """Keeps netlist, places and timing as they are now; ``slack`` of each cell is that of its worst pin."""
@@ -98,24 +104,36 @@ class _Try:
         return self
 
 
+def weigh(delays):
+    """{net: how much its length is to count}, by what :func:`~actcodec.synth.relaxation.resize` leaves of slack."""
+    relaxation.resize(delays, ROUNDS, MARGIN, 0)
+    slack = delays.slack.reshape(-1, 2).min(1)
+    share = np.clip((AMPLE - slack) / max(AMPLE - delays.worst(), 1), 0, 1)
+    share = np.where(np.isfinite(slack), share, 0)  # but where nothing ever arrives
+    return {bit: 1 + (HEAVIEST - 1) * float(share[net.driver]) ** 2
+            for bit, net in delays.netlist.nets.items() if len(net.sinks) <= READERS}
+
+
 def _settle(first, again):
     """Sizes, plants and places until all ends are in time, or :data:`TRIES` are up; ``again`` makes a try of a netlist
     and places that are not legal. Returns the best try and how many trees were planted in it."""
     best, current, planted = first.freeze(), first, 0
     count = 0
     for attempt in range(TRIES):
-        if attempt and current.verdict.worst < 0:
+        if attempt and not current.met:
             moved, new = trees.plant(current.delays, current.placement)
             if new:
                 planted += new
                 current = again(current.netlist, moved)
-        relaxation.resize(current.delays, ROUNDS if not attempt else ROUNDS // 2, MARGIN, attempt)
+                if current.rank > best.rank:
+                    best, count = current.freeze(), planted
+        relaxation.resize(current.delays, ROUNDS if not attempt else ROUNDS // 2, MARGIN + attempt, attempt)
         for cell, kind in enumerate(current.delays.kinds):
             current.netlist.change(cell, current.delays.names[kind])
         current = again(current.netlist, current.placement)
         if current.rank > best.rank:
             best, count = current.freeze(), planted
-        if current.verdict.worst >= 0:
+        if current.met:
             break
     return best, count
 
@@ -165,11 +183,13 @@ def lay(name, figures, source, arrival=timing.ARRIVAL, build=BUILD):
     if strange := sorted(kind for kind in set(netlist.kinds) - set(lef.shapes()) if not memories.bits(kind)):
         raise SynthesisError(f"{name}: no place for {', '.join(strange[:3])}: modules are not placed")
 
-    def again(netlist, placement):
-        return _Try(netlist, place(netlist, placement), library, folder, "try", name, arrival)
+    def again(netlist, placement, weights=None):
+        return _Try(netlist, place(netlist, placement, weights), library, folder, "try", name, arrival)
 
-    first = again(netlist, None)
-    best, planted = _settle(first, again)
+    first, weights = again(netlist, None), None
+    if not first.met:
+        weights = weigh(first.delays)
+    best, planted = _settle(again(netlist, None, weights) if weights else first, partial(again, weights=weights))
     _write(name, source, folder, best.module)
     proof = prove(name, folder, build=build)
     final = Netlist(best.module)

@@ -113,9 +113,10 @@ def _coloquinte(task):
         return pickle.loads(answer.read_bytes())
 
 
-def place(netlist, before=None):
+def place(netlist, before=None, weights=None):
     """Places all cells; or, with a :class:`Placement` from ``before`` changes, makes it legal again: cells that have
-    become wider, or come from nowhere, get room.
+    become wider, or come from nowhere, get room. ``weights``, {net: factor}: how much a net's length counts, 1 if the
+    net has none.
 
     Raises
     ------
@@ -136,8 +137,8 @@ def place(netlist, before=None):
     ports = before.ports if before else _boundary(core, len(netlist.ports), macros)
     fixed = np.array([name in kinds for name in netlist.names], bool)
     x, y = (before.x, before.y) if before else (np.where(fixed, 0, side // 2) for side in (core.width, core.height))
-    first, nets = len(netlist.owner) - len(ports), []
-    for net in netlist.nets.values():
+    first, nets, weights = len(netlist.owner) - len(ports), [], weights or {}
+    for bit, net in netlist.nets.items():
         cells, xs, ys = [], [], []
         for pin in (net.driver, *net.sinks):
             cell = int(netlist.owner[pin])
@@ -145,7 +146,7 @@ def place(netlist, before=None):
             cells.append(cell if cell >= 0 else count + pin - first)
             xs.append(at[0])
             ys.append(at[1])
-        nets.append((cells, xs, ys))
+        nets.append((cells, xs, ys, weights.get(bit, 1.0)))
     task = {"widths": widths, "fixed": fixed.tolist(), "ports": ports.tolist(), "x": x.tolist(),
             "y": y.tolist(), "nets": nets, "row": ROW,
             "core": (core.width, core.height), "expanded": None if before else EXPANDED, "effort": EFFORT, "seed": SEED}

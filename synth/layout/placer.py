@@ -23,7 +23,7 @@ def solve(task):
     circuit.cell_x = task["x"] + [x for x, _ in ports]
     circuit.cell_y = task["y"] + [y for _, y in ports]
     for net in task["nets"]:
-        circuit.add_net(*net, 1.0)
+        circuit.add_net(*net)
     width, height = task["core"]
     circuit.setup_rows(coloquinte.Rectangle(0, width, 0, height), task["row"], True, True)
     effort = coloquinte.ColoquinteParameters(task["effort"], task["seed"])

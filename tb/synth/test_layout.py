@@ -74,6 +74,28 @@ def test_places_are_legal_and_stay_so_when_cells_grow(placed):
     assert np.abs(after.x - placement.x).mean() + np.abs(after.y - placement.y).mean() < core.width / 4
 
 
+def span(design, placement, bit):
+    """Half the perimeter of a net's pins."""
+    net = design.nets[bit]
+    return int(np.ptp(placement.points(design)[[net.driver, *net.sinks]], axis=0).sum())
+
+
+def test_late_nets_count_more_and_become_shorter(library):
+    design = chain(60)
+    placement = place(design)
+    bit = max(design.nets, key=lambda bit: span(design, placement, bit))
+    after = place(design, weights={bit: 50.0})
+    assert illegal(design, after) == [] and span(design, after, bit) < 0.8 * span(design, placement, bit)
+    late = hurry(design, placement, library, hurry(design, placement, library, 0).worst() + 50)
+    weights = flow.weigh(late)
+    slack = {bit: late.slack[2 * design.nets[bit].driver :][:2].min() for bit in weights}
+    assert max(weights.values()) == pytest.approx(flow.HEAVIEST, rel=0.01)
+    ordered = sorted(weights, key=slack.get)
+    assert [weights[bit] for bit in ordered] == sorted(weights.values(), reverse=True)
+    assert all(len(design.nets[bit].sinks) <= flow.READERS for bit in weights)
+    assert {weight for bit, weight in weights.items() if slack[bit] >= flow.AMPLE} <= {1.0}
+
+
 def test_overlaps_and_cells_outside_are_seen(placed):
     design, placement = placed
     for change in ({"x": 19}, {"x": -19}, {"x": 1}, {"y": 70}):
