@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from actcodec.elaboration import netlist
-from actcodec.synth import relaxation
+from actcodec.synth import relaxation, timing
 from actcodec.synth.delays import Delays
 from actcodec.synth.equivalence import prove
 from actcodec.synth.flow import synthesise
@@ -206,6 +206,18 @@ def test_a_unit_is_placed_and_remembered(mapped, tmp_path):
     assert kinds == {name: one["type"] for name, one in netlist.items()}
     assert min(slack for *_, slack in places["cells"].values()) == pytest.approx(layout.slack, abs=0.2)
     assert {way for *_, way, _ in places["cells"].values()} <= {"N", "S", "FN", "FS"} and not places["macros"]
+
+
+def test_a_late_unit_is_placed_again_by_its_slack(mapped, tmp_path, monkeypatch):
+    figures, source, _ = mapped
+    calls = []
+    monkeypatch.setattr(flow, "place", lambda *arguments: calls.append(arguments[1:]) or place(*arguments))
+    layout, *_ = flow.lay("binarize", figures, source, {"*": timing.ARRIVAL["*"] + 360}, tmp_path)
+    (_, before), (_, weights), *later = calls
+    assert layout.placed < 0 < layout.late and before is None
+    assert [one is None for one, _ in calls[:3]] == [True, True, False]
+    assert max(weights.values()) == flow.HEAVIEST and all(one is weights for _, one in later)
+    assert layout.slack >= 0 == layout.left and layout.functions
 
 
 def test_what_has_no_place_is_refused(mapped, tmp_path):
