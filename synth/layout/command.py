@@ -1,6 +1,7 @@
 """``python -m actcodec.synth place [UNIT ...]``: mapped units with their cells placed, timed with wires."""
 
 import json
+import math
 import re
 from concurrent.futures import ThreadPoolExecutor
 from time import monotonic
@@ -16,7 +17,7 @@ from actcodec.synth.console import Mapping, close, each, progress
 from actcodec.synth.gates import judge
 from actcodec.synth.layout import pictures
 from actcodec.synth.layout.flow import Layout, identity, lay
-from actcodec.synth.library import BUILD
+from actcodec.synth.library import BUILD, PERIOD
 
 __all__ = ["FIELDS", "SHOWN", "entry", "picture", "show"]
 
@@ -51,7 +52,9 @@ def show(path, key):
 
 def row(label, layout: Layout, cached):
     """The cells of the table."""
-    (slack, area), (before, after) = layout.mapped, layout.fmax
+    (slack, area), (before, after) = layout.mapped, (math.inf, math.inf)
+    if max(layout.placed, layout.slack) < PERIOD:  # or nothing in it is timed
+        before, after = layout.fmax
     return (label, f"{area:,.0f}", f"{slack:.0f}", f"{layout.placed:.0f}", f"{layout.late}", f"{before:.0f}",
             f"{layout.slack:.0f}" + "!" * (layout.slack < 0), f"{layout.left}", f"{layout.area:,.0f}",
             f"{layout.area / area - 1:+.1%}", f"{after:.0f}", f"{layout.length:.1f}",

@@ -12,9 +12,9 @@ from actcodec.synth import relaxation, timing
 from actcodec.synth.delays import Delays
 from actcodec.synth.equivalence import prove
 from actcodec.synth.flow import synthesise
-from actcodec.synth.layout import clock, flow, lef, trees, wires
+from actcodec.synth.layout import clock, command, flow, lef, trees, wires
 from actcodec.synth.layout.placement import place
-from actcodec.synth.library import SynthesisError, liberty
+from actcodec.synth.library import PERIOD, SynthesisError, liberty
 from actcodec.synth.netlist import Netlist
 from actcodec.synth.tables import tables
 from actcodec.units import UNITS
@@ -238,3 +238,9 @@ def test_the_clock_s_tree_is_what_few_flip_flops_need(library):
     assert 200 * 0.95 / 1000 < planned.load < 1 and 0 < planned.skew < 20
     few = Netlist(module({"f": ("DFF_X1", {"CK": 2, "D": 3, "Q": 4})}, {"clk": [2], "i": [3]}, {"o": [4]}))
     assert clock.plan(few, place(few), tables(library)).buffers == 0
+
+
+def test_where_nothing_is_timed_no_frequency_is_too_high():
+    layout = flow.Layout(cells=1, mapped=(488.8, 0.5), placed=PERIOD, late=0, slack=PERIOD, left=0, area=0.5,
+                         corners={}, length=0.1, share=0.1, core=(1, 1), trees=0, buffers=0, clock={}, functions=2)
+    assert command.row("unbinarize", layout, True).count("inf") == 2
