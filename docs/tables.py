@@ -13,6 +13,7 @@ import re
 import sys
 from pathlib import Path
 
+from actcodec.synth.layout.command import mhz
 from actcodec.synth.library import NAND2, PERIOD
 from actcodec.synth.sky130.flow import gates as sky130_gates
 from docs import figures, marks
@@ -141,10 +142,9 @@ def placed(entries, stale=()):
     yield "|---|" + 10 * "---:|"
     for label, one in entries.items():
         (slack, area), tree = one["mapped"], one["clock"]
-        before, after = (f"{1e6 / (PERIOD - late):,.0f}" for late in (one["placed"], one["slack"]))
-        cells = [f"{slack:+.0f}", f"{one['placed']:+.0f} ({one['late']:,})", before,
-                 f"{one['slack']:+.0f} ({one['left']:,})", after, mark(f"{one['area']:,.0f}", label in stale),
-                 f"{one['area'] / area - 1:+.1%}", f"{one['length']:,.0f}",
+        cells = [f"{slack:+.0f}", f"{one['placed']:+.0f} ({one['late']:,})", mhz(one["placed"]),
+                 f"{one['slack']:+.0f} ({one['left']:,})", mhz(one["slack"]),
+                 mark(f"{one['area']:,.0f}", label in stale), f"{one['area'] / area - 1:+.1%}", f"{one['length']:,.0f}",
                  ", ".join(f"{late:+.0f}" for late in one["corners"].values()),
                  f"{tree['area']:,.0f}, {tree['power']:.1f}, {tree['skew']:.0f}"]
         yield f"| {label} | {' | '.join(cells)} |"

@@ -1,7 +1,6 @@
 """``python -m actcodec.synth place [UNIT ...]``: mapped units with their cells placed, timed with wires."""
 
 import json
-import math
 import re
 from concurrent.futures import ThreadPoolExecutor
 from time import monotonic
@@ -19,7 +18,7 @@ from actcodec.synth.layout import pictures
 from actcodec.synth.layout.flow import Layout, identity, lay
 from actcodec.synth.library import BUILD, PERIOD
 
-__all__ = ["FIELDS", "SHOWN", "entry", "picture", "show"]
+__all__ = ["FIELDS", "SHOWN", "entry", "mhz", "picture", "show"]
 
 SHOWN = ("zvc", "dct", "splitter", "writer", "lane")  # whose pictures are in the documentation
 FIELDS = ("cells", "mapped", "placed", "late", "slack", "left", "area", "corners", "length", "share", "trees", "clock")
@@ -50,14 +49,17 @@ def show(path, key):
     shown.write_text(path.read_text().rstrip() + f"\n<!-- {key} -->\n")
 
 
+def mhz(slack):
+    """The highest frequency at a slack; none where nothing is timed, and the slack is the whole period."""
+    return f"{1e6 / (PERIOD - slack):,.0f}" if slack < PERIOD else "-"
+
+
 def row(label, layout: Layout, cached):
     """The cells of the table."""
-    (slack, area), (before, after) = layout.mapped, (math.inf, math.inf)
-    if max(layout.placed, layout.slack) < PERIOD:  # or nothing in it is timed
-        before, after = layout.fmax
-    return (label, f"{area:,.0f}", f"{slack:.0f}", f"{layout.placed:.0f}", f"{layout.late}", f"{before:.0f}",
+    slack, area = layout.mapped
+    return (label, f"{area:,.0f}", f"{slack:.0f}", f"{layout.placed:.0f}", f"{layout.late}", mhz(layout.placed),
             f"{layout.slack:.0f}" + "!" * (layout.slack < 0), f"{layout.left}", f"{layout.area:,.0f}",
-            f"{layout.area / area - 1:+.1%}", f"{after:.0f}", f"{layout.length:.1f}",
+            f"{layout.area / area - 1:+.1%}", mhz(layout.slack), f"{layout.length:.1f}",
             "unfinished" if layout.functions is None else "proved", "-" if cached else f"{layout.seconds:.0f}")
 
 

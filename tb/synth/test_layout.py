@@ -240,7 +240,7 @@ def test_the_clock_s_tree_is_what_few_flip_flops_need(library):
     assert clock.plan(few, place(few), tables(library)).buffers == 0
 
 
-def test_where_nothing_is_timed_no_frequency_is_too_high():
+def test_where_nothing_is_timed_there_is_no_highest_frequency():
     layout = flow.Layout(cells=1, mapped=(488.8, 0.5), placed=PERIOD, late=0, slack=PERIOD, left=0, area=0.5,
                          corners={}, length=0.1, share=0.1, core=(1, 1), trees=0, buffers=0, clock={}, functions=2)
-    assert command.row("unbinarize", layout, True).count("inf") == 2
+    assert command.row("unbinarize", layout, False).count("-") == 2

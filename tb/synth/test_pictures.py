@@ -48,9 +48,9 @@ def test_the_largest_sub_units_are_divided_as_long_as_there_are_colours():
 
 def test_one_sub_unit_around_many_is_divided_as_well():
     sizes = {"": 4, **{f"in.u{k}": 5 for k in range(12)}, "in.cdu.x": 40, "in.cdu.y": 35}
-    shown = pictures.groups(sizes, sizes)
-    assert (shown["in.cdu.x"], shown["in.cdu.y"]) == ("in.cdu.x", "in.cdu"), "what is left of it keeps its name"
-    assert len(set(shown.values()) - {""}) == pictures.GROUPS
+    names = pictures.groups(sizes, sizes)
+    assert (names["in.cdu.x"], names["in.cdu.y"]) == ("in.cdu.x", "in.cdu"), "what is left of it keeps its name"
+    assert len(set(names.values()) - {""}) == pictures.GROUPS
 
 
 @pytest.mark.parametrize("slack, level", [(-0.1, 0), (0, 1), (19.9, 1), (20, 2), (60, 3), (150, 4), (None, 4)])
