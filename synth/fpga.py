@@ -26,6 +26,7 @@ from actcodec.synth.catalogue import MAPPED, jobs
 from actcodec.synth.console import close, progress
 from actcodec.synth.flow import yosys
 from actcodec.synth.library import BUILD, SynthesisError, version
+from actcodec.synth.multipliers import absorb
 from actcodec.synth.sources import fingerprint
 
 __all__ = ["DEVICE", "RECORD", "Fit", "Neighbours", "fit", "key", "placed", "recall", "record", "tool"]
@@ -99,7 +100,8 @@ class Neighbours(wiring.Component):
 
 def key(name, text, parts=None):
     """Sixteen characters that change with whatever :func:`fit` depends on."""
-    return fingerprint([Path(__file__)], name, text, parts, *(version(*tool) for tool in TOOLS))
+    sources = [Path(__file__), Path(__file__).with_name("multipliers.py")]
+    return fingerprint(sources, name, text, parts, *(version(*tool) for tool in TOOLS))
 
 
 def _folder(name, text, build, parts):
@@ -159,6 +161,7 @@ def fit(name, text, build=BUILD, parts=None):
         f"{SYNTHESIS} -top board -json board.json",
         "tee -q -o board.stat.json stat -json board",
     ], folder, name, "yosys")
+    absorb(folder / "board.json")
     arguments = [*ARGUMENTS, "--json", "board.json", "--report", "report.json"]
     tool(folder, "nextpnr", f"{name} on {DEVICE}", NEXTPNR, arguments)
     report = json.loads((folder / "report.json").read_text())

@@ -12,6 +12,7 @@ import click
 from actcodec.synth.flow import yosys
 from actcodec.synth.fpga import NEXTPNR, SYNTHESIS, tool
 from actcodec.synth.library import SynthesisError
+from actcodec.synth.multipliers import absorb
 from examples.litex import build
 from examples.litex.board import CLOCK, Board
 
@@ -38,11 +39,13 @@ def project(folder):
 
 
 def synthesise(folder, sources):
-    """``top.json``, the netlist."""
+    """``top.json``, the netlist; returns how many cells of each kind it has."""
     # Second names of the accelerator's wires go first: with them, Yosys 0.70 fails when it takes back what ABC9 made.
     yosys([*(f"read_verilog {path}" for path in sources), "hierarchy -top top", "proc", "opt_clean -purge actcodec*",
            f"{SYNTHESIS} -top top -json top.json",
            "tee -q -o use.json stat -json top"], folder, "top", "yosys")
+    cells = json.loads((folder / "use.json").read_text())["modules"]["\\top"]["num_cells_by_type"]
+    return cells | {"TRELLIS_FF": cells["TRELLIS_FF"] - absorb(folder / "top.json")}
 
 
 def route(folder):
@@ -68,9 +71,8 @@ def main(synthesis):
     """Builds build/board/top.bit, which takes long, and prints use and frequencies."""
     folder, start = Path("build/board"), monotonic()
     try:
-        synthesise(folder, project(folder))
+        cells = synthesise(folder, project(folder))
         if synthesis:
-            cells = json.loads((folder / "use.json").read_text())["modules"]["\\top"]["num_cells_by_type"]
             kinds = {**USED, "LUT4": "LUTs", "CCU2C": "carries of two bits", "TRELLIS_DPR16X4": "memories of 16 words"}
             lines, met = [f"{name}: {cells[kind]:,}" for kind, name in kinds.items() if kind in cells], True
         else:

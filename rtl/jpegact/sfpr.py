@@ -13,7 +13,7 @@ from actcodec.rtl.common.vectors import words
 
 __all__ = ["LATENCY", "Sfpr", "scaled"]
 
-LATENCY = {"cells": 4, "lut": 5}  # by target: cycles, each of them a stage of the pipeline
+LATENCY = {"cells": 4, "lut": 6}  # by target: cycles, each of them a stage of the pipeline
 LANES = 8
 PRODUCT = 32  # bits of a significand of 24 times one of 8; both have their top bit set, so it is at least 2**30
 LOW = 6  # the lowest bits of a product: no rounding looks at them but to see whether they are zero
@@ -36,7 +36,7 @@ class Spe:
     is, and the integer above it is rounded. Decompressing, the significand of r meets |y|, shifted so that its
     top bit is set, and the product is rounded to 24 bits. Both directions use the same multiplier of 24 by 8 bits, the
     same exponent adder, and the same incrementer for the rounding. For LUTs, an FPGA's multipliers take the place of
-    the first, and what is rounded is chosen in a stage of its own.
+    the first, and |y| and what is rounded are found in stages of their own.
     """
 
     def __init__(self, m, direction, decompress, signs, lut):
@@ -44,13 +44,15 @@ class Spe:
         self.m, self.direction, self.decompress, self.signs, self.lut = m, direction, decompress, signs, lut
         self._wire = partial(wires.wire, m)
 
-    def operands(self, word, scale):
+    def magnitude(self, word):
+        """The word, and the magnitude of the integer in its low byte."""
+        return [word, self._wire(Mux(word[7], -word[:8], word[:8])[:8])]
+
+    def operands(self, word, magnitude, scale):
         """Significands without their top bits (always set), the exponent that is added to that of the scale, sign.
 
         The exponent of an integer is its bit length, so that in both directions 0 stands for a zero.
         """
-        negative = word[7]
-        magnitude = self._wire(Mux(negative, -word[:8], word[:8])[:8])
         leading = [self._wire(magnitude[i] & ~magnitude[i + 1:].any()) for i in range(8)]
         length = Cat(_any(leading[i] for i in range(8) if (i + 1) >> bit & 1) for bit in range(4))
         # Bit j of the significand is j - 7 places below the leading one.
@@ -59,7 +61,7 @@ class Spe:
             Mux(self.direction, scale[:23], word[:23]),
             Mux(self.direction, fraction, scale[16:23]),
             Mux(self.direction, length, word[23:31]),
-            Mux(self.direction, negative, word[31]),
+            Mux(self.direction, word[7], word[31]),
         ]
 
     def scale(self, exponent):
@@ -203,7 +205,7 @@ class Sfpr(wiring.Component):
     k has the eight significant bits of a bfloat16, as many as y: a multiplier of 24 by 8 bits serves both directions
     at less than half the area of one of 24 by 24.
 
-    Throughput: one sector a cycle, each with its own scale. Latency: 4 cycles, for LUTs 5. Buffering: as many sectors.
+    Throughput: one sector a cycle, each with its own scale. Latency: 4 cycles, for LUTs 6. Buffering: as many sectors.
     Combinational path: ``o.ready`` to ``i.ready``.
 
     Source: JPEG-ACT, section III-B, equations 4 and 5, Figure 11.
@@ -253,8 +255,13 @@ class Sfpr(wiring.Component):
             return [registers[size * k : size * (k + 1)] for k in range(LANES)], registers[size * LANES :]
 
         source = self.i.p
-        lanes, (*scale, last) = stage(spe.operands, [[word] for word in source.data], [source.scale],
-                                      *spe.scale(source.scale[23:31]), source.last)
+        lanes, scale, last = [[word] for word in source.data], source.scale, source.last
+        if lut:
+            lanes, (scale, last) = stage(spe.magnitude, lanes, [], scale, last)
+            lanes, (*scale, last) = stage(spe.operands, lanes, [scale], *spe.scale(scale[23:31]), last)
+        else:
+            lanes, (*scale, last) = stage(lambda word, scale: spe.operands(*spe.magnitude(word), scale), lanes, [scale],
+                                          *spe.scale(scale[23:31]), last)
         lanes, (last,) = stage(spe.multiply, lanes, scale, last)
         nans = carrysave.count([zero & special for *_, zero, special, _, _ in lanes])
         lanes, (nans, last) = stage(spe.add, lanes, [], nans, last)

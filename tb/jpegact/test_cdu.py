@@ -50,7 +50,7 @@ DECOMPRESS_LATENCY = {  # with an unpacker whose pieces fit into one beat, or ta
          "jpeg-base": (33, None, None)},
 }
 # How many more it takes when made for LUTs: compressing, decompressing.
-CUTS = {"raw": (1, 2), "zvc": (2, 1), "sfpr": (3, 4), "sfpr-zvc": (6, 4), "brc": (2, 3), "jpeg-act": (10, 9)}
+CUTS = {"raw": (1, 2), "zvc": (2, 1), "sfpr": (4, 5), "sfpr-zvc": (7, 5), "brc": (2, 3), "jpeg-act": (11, 10)}
 
 
 @pytest.mark.parametrize("modes, target", [(JPEG_ACT, "cells"), *regress(

@@ -13,7 +13,7 @@ from actcodec.golden.jpegact import sfpr
 from actcodec.rtl.jpegact.sfpr import Sfpr
 from tb.harness import PATTERNS, STALLS, Bench, after, beats, regress, rng, simulate, target
 
-LATENCY = {"cells": 4, "lut": 5}
+LATENCY = {"cells": 4, "lut": 6}
 INFINITY = 0x7F80_0000
 ACTIVATIONS = Path(actcodec.__file__).parent / "data" / "resnet20.npz"
 
