@@ -5,6 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from actcodec.rtl.common.target import target
 from actcodec.rtl.common.vectors import vectors_layout
 
 __all__ = ["Align"]
@@ -50,6 +51,7 @@ class _Position:
         with m.Else():
             m.d.comb += tile.eq(self.tile & Cat(~(layout[0] | layout[1]), ~layout[1]))
 
+        self.next_tile, self.next_row = tile, row
         self.next_index = Signal(5, name=f"{name}_next_index")
         self.next_lap = Signal(name=f"{name}_next_lap")
         m.d.comb += [self.next_index.eq(_order(layout, tile, row)), self.next_lap.eq(self.lap ^ self.ends)]
@@ -90,8 +92,8 @@ class Align(wiring.Component):
     Throughput: one word a cycle; reading does not pause once it has begun. Writing may pause only in a last group of
     fewer than four tiles, where it runs into words that are yet to be read. Latency, first word in to first word out:
     when compressing 30 cycles for four tiles or more (layout 2), 16 (layout 1), 9 (layout 0); when decompressing 26,
-    10, 2. ``i.ready`` rises three cycles after ``start``. Buffering: 32 words and one at the output. Combinational
-    paths: none from ``i`` to ``o`` or ``o.ready`` to ``i.ready``.
+    10, 2; for LUTs one more. ``i.ready`` rises three cycles after ``start``. Buffering: 32 words and one at the output.
+    Combinational paths: none from ``i`` to ``o`` or ``o.ready`` to ``i.ready``.
 
     Source: JPEG-ACT, section III-C, Figure 12.
 
@@ -163,8 +165,13 @@ class Align(wiring.Component):
         free = Signal()
         half = self.layout[0].replicate(4)
 
+        lut = target(platform) == "lut"
+        # For LUTs, by where it will be: there it is a cycle later, as it reads what was written two cycles ago.
+        reading_lap = Mux(read, r.next_lap, r.lap) if lut else r.lap
+        reading_index = Mux(read, r.next_index, r.index) if lut else r.index
+
         def place_free(lap, index):
-            return (lap == r.lap) | ((index | half) < r.index)
+            return (lap == reading_lap) | ((index | half) < reading_index)
 
         m.d.sync += free.eq(Mux(write, place_free(w.next_lap, w.next_index), place_free(w.lap, w.index)))
         m.d.comb += [
@@ -177,12 +184,20 @@ class Align(wiring.Component):
 
         # The last word that has to be there before this one leaves. A last group may not have the tile that is named
         # here; its words leave once everything was written.
-        completing = Mux(self.decompress, Cat(r.row, r.tile | Cat(self.layout.any(), self.layout[1])),
-                         _order(self.layout, r.tile, Const(7, 3)))
+        def complete(tile, row):
+            return w.index > Mux(self.decompress, Cat(row, tile | Cat(self.layout.any(), self.layout[1])),
+                                 _order(self.layout, tile, Const(7, 3)))
+
         readable, advance, valid = Signal(), Signal(), Signal()
         last = Signal(reset_less=True)
+        if lut:  # from a register, by where the writing port was a cycle ago
+            leaves = r.ends & reading_final
+            m.d.sync += readable.eq(reading & Mux(
+                read, ~leaves & (~writing | (w.lap ^ r.next_lap) | complete(r.next_tile, r.next_row)),
+                ~writing | ahead | complete(r.tile, r.row)))
+        else:
+            m.d.comb += readable.eq(reading & (~writing | ahead | complete(r.tile, r.row)))
         m.d.comb += [
-            readable.eq(reading & (~writing | ahead | (w.index > completing))),
             advance.eq(~self.o.valid | self.o.ready),
             read.eq(readable & advance),
             read_port.en.eq(read),

@@ -157,7 +157,7 @@ class Cdu(wiring.Component):
         each."""
 
         if self.packed:
-            return packed(self, Cdu(self.modes, packed=False, coders=self.coders))
+            return packed(self, Cdu(self.modes, packed=False, coders=self.coders), platform)
         m = Module()
         m.submodules.control = control = Control(self.modes)
         tensor, start = control.tensor, control.start
@@ -279,7 +279,7 @@ class Cdu(wiring.Component):
         # ----------------------------------------------------------------------------------- the compressed side
         decoders = [(chosen(*((1, mode) for mode in modes)), coder, heads[0] if heads else None)
                     for coder, modes, heads in coders.values()]
-        pass_rows(m, self.rows_i, content, control, decoders, raw_rows, direct, fetched)
+        pass_rows(m, self.rows_i, content, control, decoders, raw_rows, direct, fetched, platform)
         return m
 
     def _paths(self, context, is_mode):

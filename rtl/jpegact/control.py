@@ -4,6 +4,7 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from actcodec.rtl.common.target import target
 from actcodec.rtl.offload.control.config import Chosen, Error, beyond, config_layout, limited
 
 __all__ = ["Control"]
@@ -12,9 +13,10 @@ __all__ = ["Control"]
 class Control(wiring.Component):
     """Holds a tensor's configuration, starts the units, counts blocks, and sees a stream that does not fit to its end.
 
-    Throughput: a tensor may start three cycles after the last one has ended. Latency: ``start`` follows a transfer at
-    ``config`` by one cycle. Buffering: a configuration. Combinational paths: ``counted`` to nothing, ``excess`` and
-    ``left`` to nothing; all outputs come from registers and a few gates.
+    Throughput: a tensor may start three cycles after the last one has ended, for LUTs four. Latency: ``start`` follows
+    a transfer at ``config`` by one cycle, for LUTs by two, as all units wait for it. Buffering: a configuration.
+    Combinational paths: ``counted`` to nothing, ``excess`` and ``left`` to nothing; all outputs come from registers and
+    a few gates.
 
     Source: JPEG-ACT, section III-A.
 
@@ -89,6 +91,8 @@ class Control(wiring.Component):
             uneven |= segmented & ((tensor.share.sectors == 0) | (tensor.share.tail == 0) | (tensor.share.tail > 8))
         if hasattr(self, "refused"):
             uneven |= self.refused
+        wrong = (tensor.blocks == 0) | ~known | uneven
+        lut = target(platform) == "lut"
         with m.FSM():
             with m.State("idle"):
                 m.d.comb += self.config.ready.eq(1)
@@ -97,10 +101,16 @@ class Control(wiring.Component):
                     m.d.sync += self.refused.eq(beyond(self.modes, self.config.p))
                 with m.If(self.config.valid):
                     m.d.sync += self.error.eq(0)
+                    m.next = "check" if lut else "start"
+            if lut:
+                checked = Signal(reset_less=True)
+                with m.State("check"):
+                    m.d.comb += self.busy.eq(1)
+                    m.d.sync += checked.eq(wrong)
                     m.next = "start"
             with m.State("start"):
                 m.d.comb += self.busy.eq(1)
-                with m.If((tensor.blocks == 0) | ~known | uneven):
+                with m.If(checked if lut else wrong):
                     m.d.sync += self.error.config.eq(1)
                     m.next = "idle"
                 with m.Else():

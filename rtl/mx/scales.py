@@ -20,7 +20,8 @@ __all__ = ["CHUNK", "CODERS", "MOST", "Scales", "codes_layout"]
 CODERS = ("zvc", "nibble", "rice")
 CHUNK = MASK + 8  # bytes, of a coder
 BLOCKS = 3  # whose scales wait
-MOST = 8 * BLOCKS - HALF  # rows that a coder holds, at most: a block's second scale leaves with its fifth row
+# Rows that a coder, with skid buffers around it, holds at most: a block's second scale leaves with its fifth row.
+MOST = 8 * BLOCKS - HALF
 
 
 def codes_layout(width=8):

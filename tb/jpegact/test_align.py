@@ -7,7 +7,7 @@ from cocotb.triggers import FallingEdge
 
 from actcodec.golden.offload import blocks
 from actcodec.rtl.jpegact.align import Align
-from tb.harness import PATTERNS, STALLS, Bench, after, rng, simulate
+from tb.harness import PATTERNS, STALLS, Bench, after, regress, rng, simulate, target
 
 WIDTHS = (1, 2, 3, 4, 5, 7, 28)  # tiles in a row of the tensor
 COUNTS = {0: range(1, 14), 1: range(2, 15, 2), 2: range(1, 26)}  # tiles of a tensor, by layout
@@ -15,8 +15,9 @@ READY = 3  # cycles from start to the first word, of which the bench uses two
 LAST = 1 << 64
 
 
-def test_align():
-    simulate(Align(), __file__, inside={
+@pytest.mark.parametrize("target", ["cells", *regress("lut")])
+def test_align(target):
+    simulate(Align(), __file__, target=target, inside={
         moves_a_word_every_cycle_for_every_width_and_size: ("write_rotation", "read_rotation")})
 
 
@@ -36,12 +37,12 @@ def sector_order(layout, count):
 
 def latency(decompress, layout, count):
     """Cycles from the first word in to the first word out: those before the word that completes the first tile
-    (compress), or the first row over the tiles of the group (decompress), and two."""
-    present = min(count, 4, (1, 2, 4)[layout])
+    (compress), or the first row over the tiles of the group (decompress), and two; for LUTs three."""
+    present, more = min(count, 4, (1, 2, 4)[layout]), target() == "lut"
     if not decompress:
-        return 7 * present + 2
+        return 7 * present + 2 + more
     # A single group that lacks tiles is waited for as a whole.
-    return 8 * count + 1 if layout == 2 and count < 4 else 8 * (present - 1) + 2
+    return 8 * count + 1 + more if layout == 2 and count < 4 else 8 * (present - 1) + 2 + more
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -3,13 +3,14 @@
 from itertools import product
 
 import cocotb
+import pytest
 from amaranth.lib import data
 from cocotb.triggers import FallingEdge, Timer
 
 from actcodec.codecs import lane_modes
 from actcodec.rtl.jpegact.control import Control
 from actcodec.rtl.offload.control.config import Error, config_layout, of_blocks
-from tb.harness import SEED, Bench, rng, simulate
+from tb.harness import SEED, Bench, regress, rng, simulate, target
 
 # So many that there are codes of none, and one of each kind: without tiles, with them, with segments.
 MODES = lane_modes("raw", "sfpr-zvc", "jpeg-act", "brc", "division")
@@ -19,8 +20,9 @@ SHARE = {"sectors": 3, "tail": 8}  # of a legal tensor
 MANY = 3  # blocks after which there have to be more, if there are
 
 
-def test_control():
-    simulate(Control(MODES), __file__, without=[refuses_settings_beyond_each_limit])
+@pytest.mark.parametrize("target", ["cells", *regress("lut")])
+def test_control(target):
+    simulate(Control(MODES), __file__, without=[refuses_settings_beyond_each_limit], target=target)
 
 
 def test_control_of_all_modes():
@@ -68,6 +70,9 @@ class ControlDriver:
         bits = LAYOUT.const({**config, **extra}).as_bits()
         self.looks(config, config__ready=1, busy=0, start=0, feeding=0, dropping=0, closing=0)
         await self.cycle(config__payload=bits, config__valid=1)
+        if target() == "lut":  # which takes a cycle to check it
+            self.looks(config, config__ready=0, busy=1, start=0, tensor=bits, error=0)
+            await self.cycle(config__payload=self.random.integers(1 << 32))
         self.looks(config, config__ready=0, busy=1, start=int(legal(config)), tensor=bits, error=0)
         # What comes behind it has to wait.
         await self.cycle(config__payload=self.random.integers(1 << 32), config__valid=legal(config))

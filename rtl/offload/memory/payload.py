@@ -8,6 +8,7 @@ from actcodec.rtl.common import axi
 from actcodec.rtl.common.bursts import LIMIT
 from actcodec.rtl.common.fifo import Fifo
 from actcodec.rtl.common.packer import chunk_layout
+from actcodec.rtl.common.target import target
 from actcodec.rtl.offload.memory.reader import check_outstanding
 from actcodec.rtl.offload.wire.round_robin import PACKET
 
@@ -112,6 +113,11 @@ class Payload(wiring.Component):
         fresh, none, final = Signal(), Signal(), Signal()  # just started; no beat is left; the next one is the last
         limited = Signal()  # which has less than 32 bytes in the space
         tail = self.size[:5]
+        beyond = [tail <= k for k in range(axi.BEAT)]  # bytes of the last beat that are not in the space
+        if target(platform) == "lut":  # near the port, as the wires from what gives the size are long
+            near = Signal(5 + len(beyond), reset_less=True)
+            m.d.sync += near.eq(Cat(tail, beyond))
+            tail, beyond = near[:5], near[5:]
         partial, steps, closes = Signal(), Signal(), Signal()
         edge = index[:3].all() | final  # with the beat a burst ends, whatever the frame does
         m.d.comb += partial.eq(tail.any())
@@ -176,7 +182,7 @@ class Payload(wiring.Component):
             self.i.ready.eq(writing & ~self.abort & ~fresh & (none | (fits & ends))),
             w.i.valid.eq(stores),
             w.i.p.data.eq(packet.data.as_value().word_select(part, 8 * axi.BEAT)),
-            w.i.p.strobe.eq(Cat((whole | (low > k)) & ~(limited & (tail <= k)) & ~self.abort for k in range(axi.BEAT))),
+            w.i.p.strobe.eq(Cat((whole | (low > k)) & ~(limited & beyond[k]) & ~self.abort for k in range(axi.BEAT))),
             w.i.p.last.eq(closes),
             self.writes.w.valid.eq(w.o.valid), w.o.ready.eq(self.writes.w.ready), self.writes.w.p.eq(w.o.p),
         ]
@@ -209,7 +215,7 @@ class Payload(wiring.Component):
         ]
         cut = void | (finishes & limited)
         beat = Signal(8 * axi.BEAT)
-        m.d.comb += beat.eq(r.o.p.data & ~Cat((cut & (tail <= k)).replicate(8) for k in range(axi.BEAT)))
+        m.d.comb += beat.eq(r.o.p.data & ~Cat((cut & beyond[k]).replicate(8) for k in range(axi.BEAT)))
         for k in range(PARTS):  # with the first beat, all lanes behind it become zero
             lane = Signal(8 * axi.BEAT, name=f"lane_{k}", reset_less=True)
             m.d.comb += self.o.p.data.as_value().word_select(k, 8 * axi.BEAT).eq(lane)

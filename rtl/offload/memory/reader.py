@@ -9,6 +9,7 @@ from actcodec.rtl.common.bursts import LIMIT, Bursts
 from actcodec.rtl.common.fifo import Fifo
 from actcodec.rtl.common.pipeline import Register
 from actcodec.rtl.common.skid import Skid
+from actcodec.rtl.common.target import target
 from actcodec.rtl.common.vectors import place_layout
 from actcodec.rtl.common.vectors import sectors as counted
 from actcodec.rtl.offload.memory.beat_planner import BeatPlanner, finer_bits, masks, rotate
@@ -39,7 +40,8 @@ class Reader(wiring.Component):
     always 1.
 
     Throughput: one beat, and one sector, a cycle: a sector takes as many cycles as it needs new beats, at least one.
-    Latency: 4 cycles from the place that ends a burst to its ``ar``, 1 from a beat to its sector, and the FIFO's 3.
+    Latency: 4 cycles, for LUTs 5, from the place that ends a burst to its ``ar``, 1 from a beat to its sector, and the
+    FIFO's 3.
     Buffering: the last beat, two lines of scales, two sectors and two scales at the outputs (so that each may be two
     ahead of the other; with ``delayed`` three sectors), two bursts, and the FIFO. Combinational paths: none with the
     FIFO. Without, ``r.valid`` to ``now.ready``, ``abort`` to ``r.ready``, which otherwise comes from registers, over a
@@ -133,6 +135,12 @@ class Reader(wiring.Component):
         if self.delayed:  # before the skid buffer, whose ready comes early
             units["delay"] = entry = Register(self._sector)
             wiring.connect(m, entry.o, sectors.i)
+        asked, taken = ahead.o, now.o
+        if target(platform) == "lut":  # a decision takes as long as what becomes of it
+            units |= {f"{name}_skid": Skid(planner.o.p.shape()) for name, planner in (("ahead", ahead), ("now", now))}
+            wiring.connect(m, ahead.o, units["ahead_skid"].i)
+            wiring.connect(m, now.o, units["now_skid"].i)
+            asked, taken = units["ahead_skid"].o, units["now_skid"].o
         for name, unit in units.items():
             m.submodules[name] = ResetInserter(self.abort)(unit)
         m.submodules.ar = ar = Skid(axi.address_layout(self.address_width))  # what is offered here is never withdrawn
@@ -160,11 +168,11 @@ class Reader(wiring.Component):
         room, asks, comes = Signal(), Signal(), Signal()
         m.d.comb += [
             room.eq(under_way <= self.outstanding - LIMIT),
-            bursts.i.p.eq(ahead.o.p.burst),
+            bursts.i.p.eq(asked.p.burst),
             # Nothing joins a line of scales, and the next beat may be thousands of steps away.
-            bursts.i.p.last.eq(ahead.o.p.burst.last | ahead.o.p.scale),
-            bursts.i.valid.eq(ahead.o.valid),
-            ahead.o.ready.eq(bursts.i.ready),
+            bursts.i.p.last.eq(asked.p.burst.last | asked.p.scale),
+            bursts.i.valid.eq(asked.valid),
+            asked.ready.eq(bursts.i.ready),
             ar.i.p.eq(bursts.o.p),
             ar.i.valid.eq(bursts.o.valid & room),
             bursts.o.ready.eq(ar.i.ready & room),
@@ -174,13 +182,13 @@ class Reader(wiring.Component):
         m.d.sync += under_way.eq(under_way + Mux(asks, bursts.o.p.length + 1, 0) - comes)
 
         # Taking apart.
-        work = now.o.p
+        work = taken.p
         ready, moves = Signal(), Signal()
         m.d.comb += [
             ready.eq(~work.final | (entry.i.ready & scale.i.ready)),
-            now.o.ready.eq(ready & (~work.burst.beat | r.valid)),
-            moves.eq(now.o.valid & now.o.ready),
-            r.ready.eq((now.o.valid & work.burst.beat & ready) | self.abort),
+            taken.ready.eq(ready & (~work.burst.beat | r.valid)),
+            moves.eq(taken.valid & taken.ready),
+            r.ready.eq((taken.valid & work.burst.beat & ready) | self.abort),
             entry.i.valid.eq(moves & work.final & self.gather),
             scale.i.valid.eq(moves & work.final & self.scaled),
         ]
@@ -231,7 +239,7 @@ class Reader(wiring.Component):
         with m.If(self.start):
             m.d.sync += [Cat(asking, taking).eq(3), self.error.eq(0)]
         with m.Else():
-            with m.If(ahead.o.valid & ahead.o.ready & ahead.o.p.burst.last):
+            with m.If(asked.valid & asked.ready & asked.p.burst.last):
                 m.d.sync += asking.eq(0)
             with m.If(moves & work.burst.last):
                 m.d.sync += taking.eq(0)

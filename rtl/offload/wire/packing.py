@@ -5,13 +5,14 @@ from amaranth.lib import wiring
 
 from actcodec.rtl.common.packer import Packer
 from actcodec.rtl.common.skid import skidded
+from actcodec.rtl.common.target import target
 from actcodec.rtl.common.unpacker import Unpacker
 from actcodec.rtl.offload.wire.row_cutter import RowCutter, beat_size, window_size
 
 __all__ = ["packed"]
 
 
-def packed(ports, cdu):
+def packed(ports, cdu, platform):
     """The module of ``ports``, a component whose compressed side is ``bytes_i`` and ``bytes_o``, streams of full beats,
     around ``cdu``, which has ``rows_i`` and chunks in their places and is like it otherwise.
 
@@ -30,8 +31,9 @@ def packed(ports, cdu):
     wiring.connect(m, packer.o, wiring.flipped(ports.bytes_o))
     wiring.connect(m, unpacker.o, cutter.bytes)
     rows = cutter.o
-    if granule == 1:  # the CDU's ready is late, except where rows of 32 bytes pass ZVD alone
-        rows = skidded(m, "rows", rows, half=True)
+    lut = target(platform) == "lut"
+    if granule == 1 or lut:  # the CDU's ready is late, except where rows of 32 bytes pass ZVD alone
+        rows = skidded(m, "rows", rows, half=not lut)
     wiring.connect(m, rows, cdu.rows_i)
     wiring.connect(m, wiring.flipped(ports.sectors_i), cdu.sectors_i)
     wiring.connect(m, cdu.sectors_o, wiring.flipped(ports.sectors_o))
@@ -40,7 +42,8 @@ def packed(ports, cdu):
         m.d.comb += [ports.nans.eq(cdu.nans), ports.saturated.eq(cdu.saturated)]
 
     config = ports.config
-    idle, started = Signal(), Signal()  # nothing is left of the tensor before; a tensor started in the last cycle
+    # Nothing is left of the tensor before; a tensor has come, and the CDU has yet to accept it.
+    idle, started = Signal(), Signal()
     leaves = Signal()  # chunks have come, and the last beat has not left
     short, excess, closes = Signal(), Signal(), Signal()  # closes: the last row has been taken in the last cycle
     m.d.comb += [
@@ -67,7 +70,12 @@ def packed(ports, cdu):
     admitted = (cutter.active & cdu.busy & ~started) | unpacker.discarding
     m.d.comb += [unpacker.i.valid.eq(ports.bytes_i.valid & admitted),
                  ports.bytes_i.ready.eq(unpacker.i.ready & admitted)]
-    m.d.sync += [started.eq(cutter.start), closes.eq(cutter.o.valid & cutter.o.ready & cutter.o.p.last)]
+    if lut:
+        checked = Signal()
+        m.d.sync += [checked.eq(cutter.start), started.eq(cutter.start | checked)]
+    else:
+        m.d.sync += started.eq(cutter.start)
+    m.d.sync += [closes.eq(cutter.o.valid & cutter.o.ready & cutter.o.p.last)]
     with m.If(cutter.short):
         m.d.sync += short.eq(1)
     with m.If(closes):

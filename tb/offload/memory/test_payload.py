@@ -19,10 +19,10 @@ CARRY = DIGIT + 5  # bits of an address below its upper digit
 LENGTHS = sorted({near + more for near in (0, 32, 128, 256, 384, 512) for more in (-1, 0, 1, 31)} - {-1, 0})
 
 
-@pytest.mark.parametrize("outstanding", [384, *regress(32)])
-def test_payload(outstanding):
+@pytest.mark.parametrize("outstanding, target", [(384, "cells"), *regress((32, "cells"), (384, "lut"))])
+def test_payload(outstanding, target):
     few = outstanding < 300  # which does not hide as many cycles
-    simulate(Flat(Payload(outstanding=outstanding)), __file__,
+    simulate(Flat(Payload(outstanding=outstanding)), __file__, target=target,
              without=[*SMALL, *[a_beat_a_cycle_at_300_cycles_of_latency] * few])
 
 

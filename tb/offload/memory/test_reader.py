@@ -10,7 +10,7 @@ from cocotbext.axi import AxiRamRead, AxiReadBus
 
 from actcodec.golden.offload.memory import traffic as golden
 from actcodec.rtl.offload.memory.reader import Reader
-from tb.harness import PATTERNS, STALLS, Bench, after, pack, parameters, regress, rng, simulate
+from tb.harness import PATTERNS, STALLS, Bench, after, pack, parameters, regress, rng, simulate, target
 from tb.memory import Flat, axi_ram, ends, filled, reset, started
 from tb.memory import begin as start
 from tb.offload.memory import places as make
@@ -20,9 +20,11 @@ LATENCY = 300
 MODES = [(1, 1), (1, 0), (0, 1), (0, 0)]  # gather, scaled
 
 
-@pytest.mark.parametrize("memory", ["shared", *regress("independent")])
-def test_reader(memory):
-    simulate(Flat(Reader(memory=memory)), __file__, without=[few_reads_outstanding_are_enough, *OTHERS], memory=memory)
+@pytest.mark.parametrize("memory, target", [("shared", "cells"), *regress(("independent", "cells"),
+                                                                          ("shared", "lut"))])
+def test_reader(memory, target):
+    simulate(Flat(Reader(memory=memory)), __file__, without=[few_reads_outstanding_are_enough, *OTHERS], memory=memory,
+             target=target)
 
 
 @pytest.mark.parametrize("sizes", regress([4], [4, 2], [4, 2, 1]))
@@ -71,6 +73,11 @@ def test_parameters_out_of_range_are_refused(arguments):
 def stored():
     """Cycles that a beat takes through the FIFO."""
     return 3 * (parameters()["memory"] == "shared")
+
+
+def planned():
+    """Cycles that a step takes more from planner to memory."""
+    return int(target() == "lut")
 
 
 def delayed():
@@ -241,12 +248,12 @@ async def asks_after_four_cycles_and_gives_a_sector_after_one(dut, latency):
         first, before, stream = memory.cycle + 1, len(memory.reads), make.payloads(make.rows(0, 8, 1))
         run = await bench.run({"ahead": stream, "now": stream}, {"sectors": gather, "scale": scaled}, random)
         await ends(dut)
-        asked = [burst[2] - first for burst in memory.reads[before:]]
+        asked = [burst[2] - first - planned() for burst in memory.reads[before:]]
         assert asked == {(1, 1): [4, 5], (1, 0): [4], (0, 1): [4]}[gather, scaled]
         # A sector without a beat of its own takes a cycle after that of its scale.
         for port in ["sectors"] * gather + ["scale"] * scaled:
             more = delayed() if port == "sectors" else 0
-            assert run.cycles[port] == [asked[-1] + latency + 1 + stored() + (not gather) + more]
+            assert run.cycles[port] == [asked[-1] + planned() + latency + 1 + stored() + (not gather) + more]
 
 
 @cocotb.test
@@ -257,7 +264,7 @@ async def asks_for_a_line_of_scales_at_once_however_far_the_next_one_is(dut):
     first, stream = memory.cycle + 1, make.payloads(make.rows(0, 8, 100, height=1 << 20))
     await bench.run({"ahead": stream, "now": stream}, {"scale": 100}, random)
     await ends(dut)
-    assert memory.reads[0][2] - first == 4
+    assert memory.reads[0][2] - first == 4 + planned()
 
 
 @cocotb.test
