@@ -139,7 +139,12 @@ class Align(wiring.Component):
 
         ahead = Signal()  # the writing port is in the group after that of the reading port, or ended there
         reading_final = Signal()
+        lut = target(platform) == "lut"
         final_tile = (self.blocks[:2] - 1)[:2]
+        if lut:  # constant before it matters
+            register = Signal(2, reset_less=True)
+            m.d.sync += register.eq(final_tile)
+            final_tile = register
         write_layout = self.layout & (~self.decompress).replicate(2)
         read_layout = self.layout & self.decompress.replicate(2)
         common = (self.layout[1], self.decompress)
@@ -165,7 +170,6 @@ class Align(wiring.Component):
         free = Signal()
         half = self.layout[0].replicate(4)
 
-        lut = target(platform) == "lut"
         # For LUTs, by where it will be: there it is a cycle later, as it reads what was written two cycles ago.
         reading_lap = Mux(read, r.next_lap, r.lap) if lut else r.lap
         reading_index = Mux(read, r.next_index, r.index) if lut else r.index

@@ -8,6 +8,8 @@ from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common import wires
 from actcodec.rtl.common.onehot_shift import choose
+from actcodec.rtl.common.pipeline import Register
+from actcodec.rtl.common.target import target
 from actcodec.rtl.common.vectors import vectors_layout
 from actcodec.rtl.jpegact.dct import COEFFICIENT, coefficients
 
@@ -108,7 +110,7 @@ class Round(wiring.Component):
     """Rounds what :class:`Shift` has divided: q = floor(x / 2 + 1/2), or 127 if that is 128.
 
     Throughput: one vector a cycle. Latency, buffering: none. Combinational paths: from ``i`` to ``o`` and from
-    ``o.ready`` to ``i.ready``.
+    ``o.ready`` to ``i.ready``. For LUTs, a vector in a register at the output, with a latency of one cycle.
 
     Source: JPEG-ACT, section III-F, Figure 14, equation 6.
 
@@ -124,12 +126,17 @@ class Round(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.d.comb += [self.o.valid.eq(self.i.valid), self.i.ready.eq(self.o.ready),
-                     self.o.p.last.eq(self.i.p.last)]
+        o = self.o
+        if target(platform) == "lut":
+            m.submodules.register = register = Register(o.p.shape())
+            wiring.connect(m, register.o, wiring.flipped(o))
+            o = register.i
+        m.d.comb += [o.valid.eq(self.i.valid), self.i.ready.eq(o.ready),
+                     o.p.last.eq(self.i.p.last)]
         for lane in range(8):
             value = self.i.p.data[lane]
             sign, ones = value[11], Signal(name=f"ones_{lane}")
             m.d.comb += ones.eq(value[:8].all())
             rounded = (value[1:8] + (value[0] & ~(ones & ~sign)))[:7]
-            m.d.comb += self.o.p.data[lane].eq(Cat(rounded, sign & ~ones).as_signed())
+            m.d.comb += o.p.data[lane].eq(Cat(rounded, sign & ~ones).as_signed())
         return m

@@ -254,7 +254,8 @@ class Lane(wiring.Component):
         # Lanes wait for each other in the collector and the splitter.
         for name, source, sink in (("chunks", cdu.bytes_o, wiring.flipped(self.chunks)),
                                    ("rows", wiring.flipped(self.rows), cdu.rows_i)) if hasattr(self, "rows") else ():
-            wiring.connect(codec, skidded(codec, name, source, half=name == "rows"), sink)
+            half = name == "rows" and target(platform) != "lut"
+            wiring.connect(codec, skidded(codec, name, source, half), sink)
         if self._streamed:
             self._add_fifo(m, cdu, decompress)
         scale = scan.scale(reader.scale) if scan else reader.scale
