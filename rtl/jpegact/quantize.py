@@ -1,6 +1,7 @@
 """SH: quantization by shifts."""
 
 from functools import partial
+from itertools import islice
 
 from amaranth.hdl import Cat, Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
@@ -8,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common import wires
 from actcodec.rtl.common.onehot_shift import choose
-from actcodec.rtl.common.pipeline import Register
+from actcodec.rtl.common.pipeline import Pipeline, Register
 from actcodec.rtl.common.target import target
 from actcodec.rtl.common.vectors import vectors_layout
 from actcodec.rtl.jpegact.dct import COEFFICIENT, coefficients
@@ -37,7 +38,8 @@ class Shift(wiring.Component):
     counts beats modulo 8 from ``start``, so blocks have to be whole.
 
     Throughput: one vector a cycle. Latency, buffering: none; a register has to follow, which a CDU needs there anyway.
-    Combinational paths: from ``i`` to ``o`` and from ``o.ready`` to ``i.ready``.
+    Combinational paths: from ``i`` to ``o`` and from ``o.ready`` to ``i.ready``. For LUTs, a vector in a register in
+    front of the last step, with a latency of one cycle.
 
     Source: JPEG-ACT, section III-F, Figure 14, equations 6 and 7.
 
@@ -63,12 +65,13 @@ class Shift(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        decompress, moved = self.decompress, Signal()
+        decompress, moved, o = self.decompress, Signal(), self.o
         # A Johnson counter: the column after the one at hand. One-hot, it selects from the table in few gates.
         following, ahead = Signal(4, reset_less=True), Signal(4)
-        m.d.comb += [self.o.valid.eq(self.i.valid), self.i.ready.eq(self.o.ready),
-                     self.o.p.last.eq(self.i.p.last),
-                     moved.eq(self.start | (self.i.valid & self.i.ready)), ahead.eq(Mux(self.start, 0, following))]
+        pipe = Pipeline(m, self.i, o) if target(platform) == "lut" else None
+        if not pipe:
+            m.d.comb += [o.valid.eq(self.i.valid), self.i.ready.eq(o.ready), o.p.last.eq(self.i.p.last)]
+        m.d.comb += [moved.eq(self.start | (self.i.valid & self.i.ready)), ahead.eq(Mux(self.start, 0, following))]
         with m.If(moved):
             m.d.sync += following.eq(Cat(~ahead[3], ahead[:3]))
 
@@ -79,7 +82,9 @@ class Shift(wiring.Component):
             return wire(Cat(before & ~counter, ~before & counter))
 
         here, there = one_hot(following).rotate_right(1), one_hot(ahead)
-        for lane in range(8):
+
+        def first_steps(lane):
+            """What the last one needs, in bits."""
             value = self.i.p.data[lane]
             shifts = [self.table[8 * lane + j] for j in range(8)]
             # The two lower bits are looked up a cycle ahead; there is time for the upper one.
@@ -97,12 +102,26 @@ class Shift(wiring.Component):
             # Whether it fits shows before the last step. What is beyond then: of a C, or of a mirrored q.
             beyond = [wire(Mux(decompress, bits[1 + k], bits[8 + k]) ^ sign) for k in range(3)]
             over = wire((far == decompress) & Cat(beyond).any())
+            return *bits, far, over, sign
+
+        def last_step(*values):
+            *bits, far, over, sign = values
             keep, take, ones = wire(~far & ~over), wire(far & ~over), wire(over & ~sign)
             # Above bit 6 nothing comes down but the sign, and only bit 7 of that counts.
-            top = wire((fill & far) | ones)
-            m.d.comb += self.o.p.data[lane].eq(Cat(
+            top = wire((bits[-1] & far) | ones)
+            return Cat(
                 *((bits[k] & keep) | (bits[k + 4] & take) | ones for k in range(7)), (bits[7] & keep) | top,
-                *((bits[k] & keep) | ones for k in range(8, 11)), sign).as_signed())
+                *((bits[k] & keep) | ones for k in range(8, 11)), sign).as_signed()
+
+        if not pipe:
+            for lane in range(8):
+                m.d.comb += o.p.data[lane].eq(last_step(*first_steps(lane)))
+            return m
+        registers = iter(pipe.stage(self.i.p.last, *(bit for lane in range(8) for bit in first_steps(lane))))
+        m.d.comb += o.p.last.eq(next(registers))
+        for lane in range(8):
+            m.d.comb += o.p.data[lane].eq(last_step(*islice(registers, 15)))
+        pipe.finish()
         return m
 
 
