@@ -150,7 +150,14 @@ class Align(wiring.Component):
         common = (self.layout[1], self.decompress)
         w = _Position(m, "write", write_layout, final_tile | (~final).replicate(2), *common, self.start, write)
         r = _Position(m, "read", read_layout, final_tile | (~reading_final).replicate(2), *common, self.start, read)
-        m.d.comb += [ahead.eq(w.lap ^ r.lap ^ ~writing), reading_final.eq(final & ~ahead)]
+        m.d.comb += ahead.eq(w.lap ^ r.lap ^ ~writing)
+        if lut:  # the same from a register: by what all that it follows from becomes
+            passes = begin[1] | (write & w.ends)
+            others = Mux(passes, begin[1] | ~final, writing)
+            laps = (Mux(write, w.next_lap, w.lap) ^ Mux(read, r.next_lap, r.lap)) & ~self.start
+            m.d.sync += reading_final.eq(Mux(passes & others, next_final, final) & ~(laps ^ ~others))
+        else:
+            m.d.comb += reading_final.eq(final & ~ahead)
 
         with m.If(self.start):
             m.d.sync += groups.eq(self.blocks[2:])
