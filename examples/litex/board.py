@@ -9,7 +9,7 @@ from litex_boards.targets.lambdaconcept_ecpix5 import _CRG as Clocks
 
 from examples.litex.soc import MEMORY, System
 
-CLOCK, BAUD = 75e6, 115200
+CLOCK, BAUD = 70e6, 115200
 SIZE = 1 << 29  # bytes of DDR3
 
 

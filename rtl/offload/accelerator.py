@@ -151,7 +151,7 @@ class Accelerator(wiring.Component):
         splitter = ResetInserter(clear)(make_splitter(self.cdus, self.modes))
         axil.connect(m, self, "s_axil_", registers)
         m.d.comb += self.interrupt.eq(registers.interrupt)
-        ends = Ends(m, self, control, clear, collector.o, splitter)
+        ends = Ends(m, self, control, clear, collector.o, splitter, platform)
         leaves, comes, accept = ends.leaves, ends.comes, ends.accept
 
         # Codes are the host's; inside, a mode has its place among those that were built in.

@@ -8,6 +8,7 @@ from actcodec.rtl.common import axi, axis
 from actcodec.rtl.common.pipeline import Register
 from actcodec.rtl.common.skid import Skid
 from actcodec.rtl.common.stream_mux import StreamMux
+from actcodec.rtl.common.target import target
 from actcodec.rtl.offload.control.limits import LINE
 from actcodec.rtl.offload.control.register_map import ErrorCode
 from actcodec.rtl.offload.memory.payload import Payload
@@ -41,8 +42,8 @@ class Ends:
 
     Memory's port moves a packet in four beats, so one waits in a register on either side of it: while a packet is
     stored, the collector fills the next one, and while the splitter takes one apart, the next one is put together. Its
-    readiness is late. With one lane the splitter can miss a cycle after each packet; with several it gets the next one
-    at once from a skid buffer.
+    readiness is late, for LUTs too late for the collector, from which a skid buffer then parts it. With one lane the
+    splitter can miss a cycle after each packet; with several it gets the next one at once from a skid buffer.
 
     It is no component, as it shares that module, and as an accelerator without memory for payloads has nothing of it
     but wires.
@@ -63,7 +64,7 @@ class Ends:
         A beat of the stream was malformed; the host's settings are illegal.
     """
 
-    def __init__(self, m, accelerator, control, clear, source, splitter):
+    def __init__(self, m, accelerator, control, clear, source, splitter, platform):
         payload = accelerator.payload
         self._sender = self._receiver = self._memory = None
         self._control, self._clear = control, clear
@@ -77,8 +78,8 @@ class Ends:
         inlet.submodules.splitter = splitter
         sender, receiver, memory = self._sender, self._receiver, self._memory
         if memory:
-            m.submodules.write_register = write = ResetInserter(clear)(Register(memory.i.p.shape()))
-            shape = memory.o.p.shape()
+            shape, late = memory.o.p.shape(), Skid if target(platform) == "lut" else Register
+            m.submodules.write_register = write = ResetInserter(clear)(late(shape))
             inlet.submodules.read_register = read = ResetInserter(clear)(
                 Register(shape, slow=True) if accelerator.cdus == 1 else Skid(shape))
             wiring.connect(m, write.o, memory.i)
