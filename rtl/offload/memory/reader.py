@@ -135,12 +135,12 @@ class Reader(wiring.Component):
         if self.delayed:  # before the skid buffer, whose ready comes early
             units["delay"] = entry = Register(self._sector)
             wiring.connect(m, entry.o, sectors.i)
-        asked, taken = ahead.o, now.o
+        ahead_o, now_o = ahead.o, now.o
         if target(platform) == "lut":  # a decision takes as long as what becomes of it
             units |= {f"{name}_skid": Skid(planner.o.p.shape()) for name, planner in (("ahead", ahead), ("now", now))}
             wiring.connect(m, ahead.o, units["ahead_skid"].i)
             wiring.connect(m, now.o, units["now_skid"].i)
-            asked, taken = units["ahead_skid"].o, units["now_skid"].o
+            ahead_o, now_o = units["ahead_skid"].o, units["now_skid"].o
         for name, unit in units.items():
             m.submodules[name] = ResetInserter(self.abort)(unit)
         m.submodules.ar = ar = Skid(axi.address_layout(self.address_width))  # what is offered here is never withdrawn
@@ -168,11 +168,11 @@ class Reader(wiring.Component):
         room, asks, comes = Signal(), Signal(), Signal()
         m.d.comb += [
             room.eq(under_way <= self.outstanding - LIMIT),
-            bursts.i.p.eq(asked.p.burst),
+            bursts.i.p.eq(ahead_o.p.burst),
             # Nothing joins a line of scales, and the next beat may be thousands of steps away.
-            bursts.i.p.last.eq(asked.p.burst.last | asked.p.scale),
-            bursts.i.valid.eq(asked.valid),
-            asked.ready.eq(bursts.i.ready),
+            bursts.i.p.last.eq(ahead_o.p.burst.last | ahead_o.p.scale),
+            bursts.i.valid.eq(ahead_o.valid),
+            ahead_o.ready.eq(bursts.i.ready),
             ar.i.p.eq(bursts.o.p),
             ar.i.valid.eq(bursts.o.valid & room),
             bursts.o.ready.eq(ar.i.ready & room),
@@ -182,13 +182,13 @@ class Reader(wiring.Component):
         m.d.sync += under_way.eq(under_way + Mux(asks, bursts.o.p.length + 1, 0) - comes)
 
         # Taking apart.
-        work = taken.p
+        work = now_o.p
         ready, moves = Signal(), Signal()
         m.d.comb += [
             ready.eq(~work.final | (entry.i.ready & scale.i.ready)),
-            taken.ready.eq(ready & (~work.burst.beat | r.valid)),
-            moves.eq(taken.valid & taken.ready),
-            r.ready.eq((taken.valid & work.burst.beat & ready) | self.abort),
+            now_o.ready.eq(ready & (~work.burst.beat | r.valid)),
+            moves.eq(now_o.valid & now_o.ready),
+            r.ready.eq((now_o.valid & work.burst.beat & ready) | self.abort),
             entry.i.valid.eq(moves & work.final & self.gather),
             scale.i.valid.eq(moves & work.final & self.scaled),
         ]
@@ -239,7 +239,7 @@ class Reader(wiring.Component):
         with m.If(self.start):
             m.d.sync += [Cat(asking, taking).eq(3), self.error.eq(0)]
         with m.Else():
-            with m.If(asked.valid & asked.ready & asked.p.burst.last):
+            with m.If(ahead_o.valid & ahead_o.ready & ahead_o.p.burst.last):
                 m.d.sync += asking.eq(0)
             with m.If(moves & work.burst.last):
                 m.d.sync += taking.eq(0)
