@@ -8,22 +8,19 @@ is its inverse.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
-from actcodec.golden.jpegact import nibble, rice, rice_sizes
+from actcodec.golden.jpegact import nibble, rice
 from actcodec.golden.offload.blocks import BLOCK, LANES
 from actcodec.torch import kernels
 from actcodec.torch.packing import padded
-from actcodec.torch.planes import CODERS, Planes, sample
+from actcodec.torch.planes import CODERS, FITTED, Planes, sample
 
 __all__ = ["CODERS", "Encoded", "Fused", "FusedNibble", "FusedRice", "Native", "NativeNibble", "NativeRice", "Payload",
-           "Sizes", "coder_of", "decode", "lines", "smallest", "values_of_lines"]
-
-TABLES = 64 * (3 * 15 * 8 + 64)  # bytes of what sizes under many tables are summed from, for 64 blocks
+           "coder_of", "decode", "lines", "smallest", "values_of_lines"]
 
 
 class Payload(NamedTuple):
@@ -67,15 +64,22 @@ class Native:
         """Bytes of the payload."""
         return self._call("size", x, len(x), *self.arguments(table))
 
+    def smallest(self, x: torch.Tensor, tables: list[Any]) -> tuple[Payload, int]:
+        """Blocks encoded with the best of some tables, and the bytes of the payload."""
+        sizes = [self.size(x, table) for table in tables]
+        table = tables[sizes.index(least := min(sizes))]
+        data = torch.empty(least, dtype=torch.uint8)
+        self._call("encode", x, len(x), *self.arguments(table), data, least)
+        return Payload(data, len(x), table), least
+
     def encode(self, x: torch.Tensor, table: Any) -> Payload:
-        data = torch.empty(self.size(x, table), dtype=torch.uint8)
-        self._call("encode", x, len(x), *self.arguments(table), data)
-        return Payload(data, len(x), table)
+        """Blocks encoded with a table."""
+        return self.smallest(x, [table])[0]
 
     def decode(self, encoded: Payload) -> torch.Tensor:
         """Blocks, uint8 [n, 64]."""
         out = torch.empty(encoded.blocks, BLOCK, dtype=torch.uint8)
-        self._call("decode", encoded.data, encoded.blocks, *self.arguments(encoded.table), out)
+        self._call("decode", encoded.data, len(encoded.data), encoded.blocks, *self.arguments(encoded.table), out)
         return out
 
 
@@ -102,7 +106,7 @@ class NativeRice(Native):
 
     def fit(self, x: torch.Tensor, straight: bool) -> rice.Table:
         """The best table for a sample of the blocks."""
-        return rice.fit(x.numpy(), straight, sizes=partial(Sizes, self._native))
+        return rice.Table.of(self._call("fit", x, len(x), FITTED, int(straight)))
 
     @staticmethod
     def arguments(table: rice.Table) -> tuple[int]:
@@ -131,9 +135,6 @@ class Fused(Native):
         """Bytes of the payload."""
         return int(self._sizes(x, table).sum())
 
-    def encode(self, x: torch.Tensor, table: Any) -> Payload:
-        return self.smallest(x, [table])[0]
-
     def decode(self, encoded: Payload) -> torch.Tensor:
         """Blocks, uint8 [n, 64]."""
         out = torch.empty(encoded.blocks, BLOCK, dtype=torch.uint8, device=encoded.data.device)
@@ -151,32 +152,12 @@ class FusedRice(Fused, NativeRice):
 
     def fit(self, x: torch.Tensor, straight: bool) -> rice.Table:
         """The best table for a sample of the blocks, which the CPU finds: hundreds of steps with little to compute."""
-        native = kernels.library("blockcodes")
-        return rice.fit(sample(x), straight, sizes=partial(Sizes, native) if native else rice_sizes.Sizes)
+        blocks, native = sample(x), kernels.library("blockcodes")
+        return NativeRice(native).fit(torch.from_numpy(blocks), straight) if native else rice.fit(blocks, straight)
 
 
 NATIVE: dict[str, type[Native]] = {coder.name: coder for coder in (NativeNibble, NativeRice)}
 FUSED: dict[str, type[Fused]] = {coder.name: coder for coder in (FusedNibble, FusedRice)}
-
-
-class Sizes:
-    """As those of ``golden/jpegact/rice_sizes.py``, by native kernels."""
-
-    def __init__(self, native: kernels.Library, x: np.ndarray, straight: bool) -> None:
-        self._native, self._blocks, self._straight = native, len(x), straight
-        self._tables = torch.empty(-(-len(x) // 64), TABLES, dtype=torch.uint8)
-        sums = torch.zeros(BLOCK, dtype=torch.int64)
-        blocks = torch.from_numpy(np.ascontiguousarray(x))
-        self._used = native.rice_tables(blocks, len(x), int(straight), self._tables, sums)
-        self.sums = sums.numpy()
-
-    def total(self, *parameters: int) -> int:
-        """Bytes of all blocks under a table: its k, flags and e."""
-        *k, flags, e0, e1, e2, e3 = parameters
-        word = e0 << 50 | e1 << 53 | e2 << 56 | e3 << 59 | flags << 45 | self._straight << 62
-        for i, one in enumerate(k):
-            word |= one << 3 * i
-        return self._blocks - self._used + self._native.rice_total(self._tables, self._used, word)
 
 
 def coder_of(name: str, *tensors: torch.Tensor) -> Native | None:
@@ -191,7 +172,7 @@ def smallest(name: str, x: torch.Tensor, ways: tuple[bool, ...]) -> tuple[Encode
     """Blocks encoded by a coder with the best table, straight or not as in ``ways``, and the bytes of the payload."""
     coder = coder_of(name, x) or CODERS[name]
     tables = [coder.fit(x, straight) for straight in ways]
-    if isinstance(coder, Fused):
+    if isinstance(coder, Native):
         return coder.smallest(x, tables)
     sizes = [coder.size(x, table) for table in tables]
     return coder.encode(x, tables[sizes.index(min(sizes))]), min(sizes)

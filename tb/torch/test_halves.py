@@ -85,9 +85,9 @@ def check(x, mode, options):
 
 def test_conversions_are_golden(dtype, tmp_path, monkeypatch):
     """Of all values, of the float32 ones half way between two, those beside all of these, and any."""
-    shutil.copy(kernels.HEADER, tmp_path)
+    shutil.copy(kernels.FOLDER / "common.h", tmp_path)
     (tmp_path / "conversions.cpp").write_text(SOURCE)
-    monkeypatch.setattr(kernels, "HEADER", tmp_path / kernels.HEADER.name)
+    monkeypatch.setattr(kernels, "FOLDER", tmp_path)
     native, x = kernels.library("conversions", dtype), every(dtype)
     wide = torch.empty(x.numel())
     native.widen(x, x.numel(), wide)

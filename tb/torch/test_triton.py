@@ -322,8 +322,8 @@ def kernels_of_sources():
     """The names of all kernels."""
     import re
 
-    folder = kernels.HEADER.parent
-    return {name for path in folder.glob("*.py") for name in re.findall(r"^def (\w+_kernel)\(", path.read_text(), re.M)}
+    sources = [path.read_text() for path in kernels.FOLDER.glob("*.py")]
+    return {name for source in sources for name in re.findall(r"^def (\w+_kernel)\(", source, re.M)}
 
 
 def test_ptx_rounds_as_golden_does(triton, launches, tmp_path, monkeypatch):

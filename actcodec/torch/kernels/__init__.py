@@ -31,7 +31,7 @@ interpreted = False
 """Whether kernels of a GPU take tensors on the CPU, for tests. The interpreter runs them if TRITON_INTERPRET is set
 in the environment before Triton is imported."""
 
-HEADER = Path(__file__).with_name("common.h")
+FOLDER = Path(__file__).parent
 # Bits are those of golden only if no product and sum are rounded as one.
 FLAGS = ("-std=c++17", "-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fwrapv",
          "-fPIC", "-shared", "-pthread")
@@ -72,11 +72,11 @@ def _type(argument):
 @cache
 def library(name: str, dtype: torch.dtype = torch.float32) -> Library | None:
     """That of ``name``.cpp for values of a type; None, with a warning, if it cannot be compiled."""
-    source = HEADER.with_name(f"{name}.cpp")
+    source = FOLDER / f"{name}.cpp"
     try:
         command = [*compiler(), *FLAGS, f"-DVALUE={VALUES[dtype]}"]
         digest = hashlib.sha256(repr((command, platform.machine(), _processor())).encode())
-        for path in HEADER, source:
+        for path in *sorted(FOLDER.glob("*.h")), source:
             digest.update(path.read_bytes())
         path = cache_folder() / f"{name}-{digest.hexdigest()[:24]}.so"
         return Library(build_once(path, _compile, command, source))

@@ -29,6 +29,36 @@ static inline uint64_t load64(const void *p) {
     return x;
 }
 
+// The nearest double that 8 bits hold. Bounds are variables to a compiler, as it would make branches of constants, and no
+// minimum and maximum of vectors; a loop has its own copy, which no store can change.
+inline double LEAST_OF_8 = -128, MOST_OF_8 = 127;
+struct Saturation {
+    double low = LEAST_OF_8, high = MOST_OF_8;
+    double operator()(double x) const {
+        x = low > x ? low : x;
+        return high < x ? high : x;
+    }
+};
+
+// Eight rows of bytes, as words of so many squares of 8 x 8 side by side; what is in each square is transposed.
+template <int n> using Squares = uint64_t[8][n];
+
+template <int far, int n> static inline void transpose_step(Squares<n> &x, uint64_t mask) {
+    for (int i = 0; i < 4; i++) {
+        uint64_t *low = x[i / far * 2 * far + i % far], *high = low + n * far;
+        for (int j = 0; j < n; j++) {
+            uint64_t change = (low[j] >> 8 * far ^ high[j]) & mask;
+            low[j] ^= change << 8 * far, high[j] ^= change;
+        }
+    }
+}
+
+template <int n> static inline void transpose(Squares<n> &x) {
+    transpose_step<1, n>(x, 0x00ff00ff00ff00ff);
+    transpose_step<2, n>(x, 0x0000ffff0000ffff);
+    transpose_step<4, n>(x, 0x00000000ffffffff);
+}
+
 static inline uint32_t bits_of(float x) {
     uint32_t bits;
     memcpy(&bits, &x, 4);

@@ -1,0 +1,155 @@
+// Nibble planes with 2-bit width codes (golden/jpegact/nibble.py).
+#pragma once
+#include "blocks.h"
+
+struct Swap {
+    int distance;
+    uint32_t mask;
+    constexpr Swap(int a, int b) : distance((1 << b) - (1 << a)), mask(0) {
+        for (int p = 0; p < 32; p++) mask |= uint32_t((p >> a & 1) && !(p >> b & 1)) << p;
+    }
+    uint32_t operator()(uint32_t x) const {
+        uint32_t change = (x ^ x >> distance) & mask;
+        return x ^ change ^ change << distance;
+    }
+};
+
+constexpr Swap SWAPS[4] = {{0, 3}, {1, 4}, {2, 3}, {3, 4}};  // of bits whose places differ in these two bits
+
+// All bits of a group's values together, for each group of a block.
+static inline void unions(const uint8_t *x, bool straight, uint32_t *folded, uint32_t *all) {
+    uint8_t u[N];
+    for (int v = 0; v < N; v++) u[v] = fold(x[v], straight);
+    memcpy(folded, u, N);
+    for (int g = 0; g < GROUPS; g++) {
+        uint32_t half = folded[g] | folded[g] >> 16;
+        all[g] = (half | half >> 8) & 255;
+    }
+}
+
+// A table is the widths of 16 groups and four codes, ascending for each group.
+struct Nibble {
+    static constexpr int RAW = 64, MOST = 118, MISFIT = 1 << 10;
+    bool straight;
+    uint32_t limit[4][GROUPS], more[5][GROUPS];  // what a width has room for, and what the next one adds; none is a misfit
+    uint64_t masks[GROUPS / 2][16];  // of the planes of two groups, for both codes
+
+    Nibble(const uint8_t *widths, bool straight) : straight(straight) {
+        for (int g = 0; g < GROUPS; g++) {
+            more[4][g] = MISFIT;
+            for (int code = 0; code < 4; code++) {
+                const uint8_t *width = widths + 4 * g + code;
+                limit[code][g] = (1 << *width) - 1;
+                more[code][g] = *width - (code ? width[-1] : 0);
+            }
+        }
+        auto planes = [](int width) { return (uint64_t(1) << 4 * width) - 1; };
+        for (int pair = 0; pair < GROUPS / 2; pair++)
+            for (int codes = 0; codes < 16; codes++)
+                masks[pair][codes] = planes(widths[8 * pair + codes % 4]) | planes(widths[8 * pair + 4 + codes / 4]) << 32;
+    }
+
+    int64_t step(uint8_t first) const { return 1 + std::min<int>(first, RAW); }
+
+    static uint32_t planes(uint32_t x) { return SWAPS[3](SWAPS[2](SWAPS[1](SWAPS[0](x)))); }  // bit j of value v to 4j + v
+    static uint32_t values(uint32_t x) { return SWAPS[0](SWAPS[1](SWAPS[2](SWAPS[3](x)))); }
+
+    struct Plan {
+        uint32_t folded[GROUPS], widths[GROUPS], codes;
+        uint8_t head;
+    };
+
+    void plan(const uint8_t *x, Plan &p) const {
+        uint32_t all[GROUPS], folded[GROUPS], widths[GROUPS], total = 0, codes = 0;
+        unions(x, straight, folded, all);
+        for (int g = 0; g < GROUPS; g++) {
+            uint32_t w = more[0][g], above = 0;
+            for (int code = 0; code < 3; code++) {
+                w += all[g] > limit[code][g] ? more[code + 1][g] : 0;
+                above += all[g] > limit[code][g];
+            }
+            widths[g] = w;
+            total += w + (all[g] > limit[3][g] ? more[4][g] : 0);
+            codes |= above << 2 * g;
+        }
+        memcpy(p.folded, folded, sizeof folded);
+        memcpy(p.widths, widths, sizeof widths);
+        p.codes = codes;
+        p.head = is_zero(x) ? 0 : total > MOST ? RAW : 4 + (total + 1) / 2;
+    }
+
+    int64_t size(const uint8_t *x) const {
+        Plan p;
+        plan(x, p);
+        return step(p.head);
+    }
+
+    int64_t encode(const uint8_t *x, uint8_t *to) const {
+        Plan p;
+        plan(x, p);
+        to[0] = p.head;
+        if (!p.head) return 1;
+        uint32_t groups[GROUPS];
+        for (int g = 0; g < GROUPS; g++) groups[g] = planes(p.folded[g]);
+        if (p.head == RAW) {
+            memcpy(to + 1, groups, N);
+        } else {
+            memcpy(to + 1, &p.codes, 4);
+            Writer writer{to + 5};
+            for (int g = 0; g < GROUPS; g += 2)
+                writer.put(groups[g] | uint64_t(groups[g + 1]) << 4 * p.widths[g], 4 * (p.widths[g] + p.widths[g + 1]));
+            writer.end();
+        }
+        return step(p.head);
+    }
+
+    // To planes, which `finish` takes.
+    void decode(const uint8_t *from, uint8_t *x) const {
+        if (from[0] == RAW) {
+            memcpy(x, from + 1, N);
+        } else if (!from[0]) {
+            memset(x, 0, N);
+        } else {
+            Reader reader{from + 5};
+            uint32_t codes = load64(from + 1);
+            for (int pair = 0; pair < GROUPS / 2; pair++) {
+                uint64_t mask = masks[pair][codes >> 4 * pair & 15];
+                mask = spread_halves(reader.get(__builtin_popcountll(mask)), mask);
+                memcpy(x + 8 * pair, &mask, 8);
+            }
+        }
+    }
+
+    // Makes values of the planes of blocks.
+    void finish(uint8_t *x, int64_t n) const {
+        for (int64_t i = 0; i < N * n; i += N) {
+            uint32_t groups[GROUPS];
+            memcpy(groups, x + i, N);
+            for (int g = 0; g < GROUPS; g++) groups[g] = values(groups[g]);
+            memcpy(x + i, groups, N);
+        }
+        unfold_all(x, N * n, straight);
+    }
+};
+
+// How many groups of each place need each width, int64 [16, 9], of blocks that are not zero.
+static void count_widths(const uint8_t *x, int64_t n, bool straight, int64_t *counts) {
+    for (int64_t i = 0; i < n; i += UNIT) {
+        const int64_t count = std::min(UNIT, n - i);
+        uint8_t all[UNIT][GROUPS], above[9][GROUPS] = {};
+        for (int64_t b = 0; b < count; b++) {
+            uint32_t folded[GROUPS], own[GROUPS];
+            unions(x + N * (i + b), straight, folded, own);
+            for (int g = 0; g < GROUPS; g++) all[b][g] = own[g];
+        }
+        int64_t used = 0;
+        for (int64_t b = 0; b < count; b++) used += (load64(all[b]) | load64(all[b] + 8)) != 0;
+        for (int w = 0; w < 8; w++) {
+            const uint8_t most = (1 << w) - 1;
+            for (int64_t b = 0; b < count; b++)
+                for (int g = 0; g < GROUPS; g++) above[w][g] += all[b][g] > most;
+        }
+        for (int g = 0; g < GROUPS; g++)
+            for (int w = 0; w < 9; w++) counts[9 * g + w] += (w ? above[w - 1][g] : used) - above[w][g];
+    }
+}
