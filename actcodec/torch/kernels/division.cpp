@@ -7,8 +7,8 @@
 #include <immintrin.h>
 #endif
 
-constexpr int64_t LANES = 8, GROUP = 4;
-constexpr int32_t LANE[8] = {0, 0, 16, 16, 24, 24, 8, 8};
+constexpr int64_t LANES = 8, GROUP = 4, AT_ONCE = 16;  // groups whose noise is made together
+constexpr uint64_t LANE = 0x0808181810100000, EACH = 0x0101010101010101;  // bytes: what lanes differ by
 constexpr int LOG2[9] = {0, 0, 1, 1, 2, 2, 2, 2, 3};
 
 // Golden's view, and what is a plane there.
@@ -72,41 +72,39 @@ struct Range {
     int32_t low, high, level;
 };
 
-typedef int32_t Rows[LANES][LANES];
-
 // Integers of a segment's rows by a function of its values, and their range.
 template <class F>
-static inline Range rounded(const Segment &segment, const Value *x, bool lfc, bool least, Rows &y, F integer) {
+static inline Range rounded(const Segment &segment, const Value *x, bool lfc, bool least, int32_t *y, F integer) {
     int32_t low = INT32_MAX, high = INT32_MIN, sum = 0;
     if (segment.view.tiled && segment.c == 3) {  // a whole tile
         const Value *from = x + segment.place(0);
-        int32_t *all = y[0];
         if (sizeof(Value) == sizeof(float)) {
             for (int64_t i = 0; i < LANES; i++)
-                for (int64_t j = 0; j < LANES; j++) y[i][j] = integer(from[i * segment.view.width + j]);
+                for (int64_t j = 0; j < LANES; j++) y[i * LANES + j] = integer(from[i * segment.view.width + j]);
         } else {  // a row of 16 bits alone would make vectors of four values
             Value values[LANES * LANES];
             for (int64_t i = 0; i < LANES; i++)
                 memcpy(values + i * LANES, from + i * segment.view.width, LANES * sizeof(Value));
-            for (int64_t i = 0; i < LANES * LANES; i++) all[i] = integer(values[i]);
+            for (int64_t i = 0; i < LANES * LANES; i++) y[i] = integer(values[i]);
         }
         for (int64_t i = 0; i < LANES * LANES; i++) {
-            low = std::min(low, all[i]);
-            high = std::max(high, all[i]);
-            sum += all[i];
+            low = std::min(low, y[i]);
+            high = std::max(high, y[i]);
+            sum += y[i];
         }
     } else {
         for (int64_t i = 0; i < segment.count; i++) {
             const Value *from = x + segment.place(i);
+            int32_t *to = y + i * LANES;
             int64_t n = segment.values(i), front = i >> segment.a ? 0 : 1 << segment.c;
             if (n == LANES)
-                for (int64_t j = 0; j < LANES; j++) y[i][j] = integer(from[j]);
+                for (int64_t j = 0; j < LANES; j++) to[j] = integer(from[j]);
             else
-                for (int64_t j = 0; j < n; j++) y[i][j] = integer(from[j]);
+                for (int64_t j = 0; j < n; j++) to[j] = integer(from[j]);
             for (int64_t j = 0; j < n; j++) {
-                low = std::min(low, y[i][j]);
-                high = std::max(high, y[i][j]);
-                sum += j < front ? y[i][j] : 0;
+                low = std::min(low, to[j]);
+                high = std::max(high, to[j]);
+                sum += j < front ? to[j] : 0;
             }
         }
     }
@@ -120,7 +118,7 @@ static void extremes(const Value *x, const View &view, int64_t first, int64_t la
     for (int64_t b = first; b < last; b++) {
         segments_of(view, b, [&](const Segment &segment) {
             if (segment.plane != plane) return;
-            Rows y;
+            int32_t y[LANES * LANES];
             Range r = rounded(segment, x, true, least, y,
                               [=](float v) { return int32_t(__builtin_rint(double(normal(v)) * scale)); });
             int32_t level = fine ? r.level : (r.level + 32) >> 6, unit = fine ? 64 : 1;
@@ -199,11 +197,8 @@ static uint32_t mixed(uint32_t seed, uint32_t group) {
     return a << 16 | b;
 }
 
-static inline int32_t quantized(float x, double k) {
-    double y = double(normal(x)) * k;
-    y = y < -128 ? -128 : y;
-    y = y > 127 ? 127 : y;
-    int32_t rounded = int32_t(__builtin_rint(y));
+static inline int32_t quantized(float x, double k, const Saturation &saturated) {
+    int32_t rounded = int32_t(__builtin_rint(saturated(double(normal(x)) * k)));
     return (bits_of(x) & MAGNITUDE) == INFINITE ? x < 0 ? -128 : 127 : rounded;
 }
 
@@ -231,36 +226,52 @@ EXPORT int64_t segments(int64_t tiled, int64_t rows, int64_t width, int64_t heig
     return view.segments(rows * view.sectors);
 }
 
+// What is added to the values of blocks before truncation, from a block on, which is the first of its group. Numbers of a
+// group follow each other, so that those of several groups take turns.
+template <int bits> static void noise(int64_t block, uint32_t seed, bool nearest, uint64_t (*rows)[GROUP * LANES]) {
+    uint32_t state[AT_ONCE];
+    for (int64_t g = 0; g < AT_ONCE; g++) state[g] = mixed(seed, block / GROUP + g) | 1;
+    for (int64_t i = 0; i < GROUP * LANES; i++)
+        for (int64_t g = 0; g < AT_ONCE; g++) {
+            uint32_t s = state[g];
+            s ^= s << 13;
+            s ^= s >> 17;
+            s ^= s << 5;
+            state[g] = s;
+            uint64_t phases = (s & 31) | (s & 31 << 5) << 3;  // of even and odd lanes
+            phases = (phases * 0x0001000100010001 ^ LANE) >> (bits - 1) & (31 >> (bits - 1)) * EACH;
+            rows[g][i] = nearest ? (1 << (5 - bits)) * EACH : phases;
+        }
+}
+
 template <int bits>
 static void encode(const Value *x, View view, const float *k, const int8_t *delta, bool lfc, bool least, uint32_t seed,
                    bool nearest, uint8_t *codes, int8_t *bases, int64_t threads) {
     parallel(view.blocks(), GROUP, LEAST / 64, threads, [=](int64_t block, int64_t end) {
         int64_t number = view.segments(block * LANES);
-        uint32_t s = 0;
-        for (; block < end; block++) {
-            if (block % GROUP == 0) s = mixed(seed, block / GROUP) | 1;
-            Rows y = {};
+        uint64_t random[AT_ONCE][GROUP * LANES];
+        const Saturation saturated;
+        for (int64_t first = block; block < end; block++) {
+            int64_t place = (block - first) % (AT_ONCE * GROUP);
+            if (place == 0) noise<bits>(block, seed, nearest, random);
+            int32_t y[LANES * LANES] = {};
             int32_t base[LANES] = {};
             segments_of(view, block, [&](const Segment &segment) {
                 double scale = k[segment.plane];
-                Rows own = {};
-                Range r = rounded(segment, x, lfc, least, own, [=](float v) { return quantized(v, scale); });
-                memcpy(y + segment.begin, own, segment.count * sizeof own[0]);
+                Range r = rounded(segment, x, lfc, least, y + segment.begin * LANES,
+                                  [=](float v) { return quantized(v, scale, saturated); });
                 int32_t level = std::min(std::max(((r.level + 32) >> 6) + delta[segment.plane], -128), 127);
                 for (int64_t i = 0; i < segment.count; i++) base[segment.begin + i] = level;
                 bases[number++] = level;
             });
+            uint8_t added[LANES * LANES], code[LANES * LANES];
+            memcpy(added, random[place / GROUP] + place % GROUP * LANES, sizeof added);
+            for (int64_t i = 0; i < LANES; i++)
+                for (int64_t j = i * LANES; j < (i + 1) * LANES; j++) y[j] -= base[i];
+            for (int64_t j = 0; j < LANES * LANES; j++)
+                code[j] = std::min(std::max(y[j] + added[j], 0), 63) >> (6 - bits);
             for (int64_t i = 0; i < LANES; i++) {
-                s ^= s << 13;
-                s ^= s >> 17;
-                s ^= s << 5;
-                int32_t even = s & 31, odd = s >> 5 & 31;
-                uint8_t code[LANES];
-                for (int64_t j = 0; j < LANES; j++) {
-                    int32_t random = nearest ? 1 << (5 - bits) : ((j % 2 ? odd : even) ^ LANE[j]) >> (bits - 1);
-                    code[j] = std::min(std::max(y[i][j] - base[i] + random, 0), 63) >> (6 - bits);
-                }
-                uint32_t word = packed<bits>(code);
+                uint32_t word = packed<bits>(code + LANES * i);
                 memcpy(codes + (block * LANES + i) * bits, &word, bits);
             }
         }

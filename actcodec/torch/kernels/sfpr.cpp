@@ -64,14 +64,12 @@ EXPORT int64_t scales(const Value *x, int64_t rows, int64_t length, int64_t chan
 }
 
 template <bool plain, bool signs> static void quantize_part(const Value *x, int64_t n, double k, int8_t *y) {
+    const Saturation saturated;
     for (int64_t i = 0; i < n; i++) {
         float value = x[i];
         uint32_t bits = bits_of(value), magnitude = bits & MAGNITUDE;
         value = plain || (magnitude >= NORMAL && magnitude < INFINITE) ? value : 0.0f;
-        double product = double(value) * k;
-        product = product < -128 ? -128 : product;
-        product = product > 127 ? 127 : product;
-        int32_t rounded = int32_t(__builtin_rint(product));
+        int32_t rounded = int32_t(__builtin_rint(saturated(double(value) * k)));
         if (signs) rounded = rounded == 0 && value > 0 ? 1 : rounded;
         if (!plain) rounded = magnitude == INFINITE ? (bits >> 31 ? -128 : 127) : rounded;
         y[i] = rounded;

@@ -110,17 +110,21 @@ template <int way> static void transform_part(const int8_t *y, View view, const 
     alignas(64) Tiles x;
     for (; first < last; first += N) {
         int64_t count = std::min(N, last - first);
-        memset(x, 0, sizeof x);
+        Squares<N / 8> rows[SIDE] = {};  // a row of a tile is a word
         places(view, first, first + count, [&](int64_t n, int64_t row, int64_t column, int64_t high, int64_t wide) {
             const int8_t *from = y + row * view.width + column;
-            if (high == SIDE && wide == SIDE) {
-                for (int64_t i = 0; i < SIDE; i++)
-                    for (int64_t j = 0; j < SIDE; j++) x[i][j][n] = from[i * view.width + j];
-            } else {
-                for (int64_t i = 0; i < high; i++)
-                    for (int64_t j = 0; j < wide; j++) x[i][j][n] = from[i * view.width + j];
-            }
+            if (high == SIDE && wide == SIDE)
+                for (int64_t i = 0; i < SIDE; i++) memcpy(&rows[i][n % 8][n / 8], from + i * view.width, SIDE);
+            else
+                for (int64_t i = 0; i < high; i++) memcpy(&rows[i][n % 8][n / 8], from + i * view.width, wide);
         });
+        for (int64_t i = 0; i < SIDE; i++) {
+            int8_t values[SIDE][N];
+            transpose<N / 8>(rows[i]);
+            memcpy(values, rows[i], sizeof values);
+            for (int64_t j = 0; j < SIDE; j++)
+                for (int64_t n = 0; n < N; n++) x[i][j][n] = values[j][n];
+        }
         rows_pass<FIRST, false>(x);
         columns_pass<SECOND, false>(x);
         quantize<way>(x, table);
@@ -151,20 +155,20 @@ template <int way> static void restore_part(const int8_t *q, View view, const in
         dequantize<way>(x, table);
         columns_pass<FIRST, true>(x);
         rows_pass<SECOND, true>(x);
-        alignas(64) int8_t pixels[SIDE][SIDE][N];
-        for (int64_t i = 0; i < SIDE; i++)
+        Squares<N / 8> rows[SIDE];
+        for (int64_t i = 0; i < SIDE; i++) {
+            int8_t pixels[SIDE][N];
             for (int64_t j = 0; j < SIDE; j++)  // half up would lift every pixel, so half of a row has half a step less
-                for (int64_t n = 0; n < N; n++)
-                    pixels[i][j][n] = clamped((x[i][j][n] + (j < 4 ? 32 : 31)) >> 6, -128, 127);
+                for (int64_t n = 0; n < N; n++) pixels[j][n] = clamped((x[i][j][n] + (j < 4 ? 32 : 31)) >> 6, -128, 127);
+            memcpy(rows[i], pixels, sizeof pixels);
+            transpose<N / 8>(rows[i]);
+        }
         places(view, first, first + count, [&](int64_t n, int64_t row, int64_t column, int64_t high, int64_t wide) {
             int8_t *to = y + row * view.width + column;
-            if (high == SIDE && wide == SIDE) {
-                for (int64_t i = 0; i < SIDE; i++)
-                    for (int64_t j = 0; j < SIDE; j++) to[i * view.width + j] = pixels[i][j][n];
-            } else {
-                for (int64_t i = 0; i < high; i++)
-                    for (int64_t j = 0; j < wide; j++) to[i * view.width + j] = pixels[i][j][n];
-            }
+            if (high == SIDE && wide == SIDE)
+                for (int64_t i = 0; i < SIDE; i++) memcpy(to + i * view.width, &rows[i][n % 8][n / 8], SIDE);
+            else
+                for (int64_t i = 0; i < high; i++) memcpy(to + i * view.width, &rows[i][n % 8][n / 8], wide);
         });
     }
 }
