@@ -76,15 +76,16 @@ struct Range {
 template <class F>
 static inline Range rounded(const Segment &segment, const Value *x, bool lfc, bool least, int32_t *y, F integer) {
     int32_t low = INT32_MAX, high = INT32_MIN, sum = 0;
-    if (segment.view.tiled && segment.c == 3) {  // a whole tile
+    if (segment.a == 3 && segment.c == 3) {  // a whole tile, or as many values that follow each other
         const Value *from = x + segment.place(0);
+        const int64_t step = segment.view.tiled ? segment.view.width : LANES;
         if (sizeof(Value) == sizeof(float)) {
             for (int64_t i = 0; i < LANES; i++)
-                for (int64_t j = 0; j < LANES; j++) y[i * LANES + j] = integer(from[i * segment.view.width + j]);
+                for (int64_t j = 0; j < LANES; j++) y[i * LANES + j] = integer(from[i * step + j]);
         } else {  // a row of 16 bits alone would make vectors of four values
             Value values[LANES * LANES];
             for (int64_t i = 0; i < LANES; i++)
-                memcpy(values + i * LANES, from + i * segment.view.width, LANES * sizeof(Value));
+                memcpy(values + i * LANES, from + i * step, LANES * sizeof(Value));
             for (int64_t i = 0; i < LANES * LANES; i++) y[i] = integer(values[i]);
         }
         for (int64_t i = 0; i < LANES * LANES; i++) {
