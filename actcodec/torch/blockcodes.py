@@ -152,7 +152,7 @@ class FusedRice(Fused, NativeRice):
 
     def fit(self, x: torch.Tensor, straight: bool) -> rice.Table:
         """The best table for a sample of the blocks, which the CPU finds: hundreds of steps with little to compute."""
-        blocks, native = sample(x), kernels.library("blockcodes")
+        blocks, native = np.ascontiguousarray(sample(x)), kernels.library("blockcodes")
         return NativeRice(native).fit(torch.from_numpy(blocks), straight) if native else rice.fit(blocks, straight)
 
 

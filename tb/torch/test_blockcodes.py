@@ -92,6 +92,14 @@ def test_tables_are_those_of_golden(name, straight, random):
         assert native(name, values).fit(values, straight) == CODES[name].fit(x, straight), kind
 
 
+@pytest.mark.parametrize("straight", [False, True])
+def test_a_gpus_table_is_of_the_same_blocks(straight, random):
+    x = blocks(random, 9000)
+    x[np.arange(9000) % 3 > 0] = 127  # it takes every third one
+    coder = blockcodes.FusedRice(None)  # whose table the CPU finds
+    assert coder.fit(torch.from_numpy(x.view(np.uint8)), straight) == rice.fit(x, straight)
+
+
 def test_of_steps_that_save_as_much_the_first_is_taken():
     """A search that took others, or steps that save nothing, would end with other tables of these blocks."""
     for seed in range(40):
