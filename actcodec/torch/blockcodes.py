@@ -22,6 +22,9 @@ from actcodec.torch.planes import CODERS, FITTED, Planes, sample
 __all__ = ["CODERS", "Encoded", "Fused", "FusedNibble", "FusedRice", "Native", "NativeNibble", "NativeRice", "Payload",
            "coder_of", "decode", "lines", "smallest", "values_of_lines"]
 
+PART = 1 << 13  # blocks that are encoded at a time
+MOST = 1 + BLOCK  # bytes of a block in either code
+
 
 class Payload(NamedTuple):
     """A tensor of so many blocks, encoded as golden does."""
@@ -66,11 +69,13 @@ class Native:
 
     def smallest(self, x: torch.Tensor, tables: list[Any]) -> tuple[Payload, int]:
         """Blocks encoded with the best of some tables, and the bytes of the payload."""
-        sizes = [self.size(x, table) for table in tables]
-        table = tables[sizes.index(least := min(sizes))]
-        data = torch.empty(least, dtype=torch.uint8)
-        self._call("encode", x, len(x), *self.arguments(table), data, least)
-        return Payload(data, len(x), table), least
+        table = min(tables, key=lambda one: self.size(x, one)) if len(tables) > 1 else tables[0]
+        room, payloads = torch.empty(min(len(x), PART) * MOST, dtype=torch.uint8), []
+        for part in x.split(PART):  # a payload's size is known when it is there
+            size = self._call("encode", part, len(part), *self.arguments(table), room, len(room))
+            payloads.append(room[:size].clone())
+        data = torch.cat(payloads) if len(payloads) > 1 else payloads[0]
+        return Payload(data, len(x), table), len(data)
 
     def encode(self, x: torch.Tensor, table: Any) -> Payload:
         """Blocks encoded with a table."""

@@ -166,11 +166,12 @@ template <class Code> static int64_t size(const Code &code, const uint8_t *x, in
     return std::accumulate(units.begin(), units.end(), int64_t(0));
 }
 
-// Fills a payload of so many bytes.
+// Writes the payload into so many bytes, and returns how many of them it has.
 template <class Code> static int64_t encode(const Code &code, const uint8_t *x, int64_t n, uint8_t *payload,
                                             int64_t bytes, int64_t threads) {
     std::vector<int64_t> units = threads > 1 ? sizes(code, x, n, threads) : std::vector<int64_t>(1);
     std::exclusive_scan(units.begin(), units.end(), units.begin(), int64_t(0));
+    int64_t size = 0;
     parallel(n, UNIT, LEAST / N, threads, [&](int64_t i, int64_t last) {
         uint8_t *to = payload + units[i / UNIT], *end = payload + (last < n ? units[last / UNIT] : bytes);
         for (; i < last; i++) {
@@ -183,8 +184,9 @@ template <class Code> static int64_t encode(const Code &code, const uint8_t *x, 
                 to += size;
             }
         }
+        if (last == n) size = to - payload;
     });
-    return 0;
+    return size;
 }
 
 template <class Code> static int64_t decode(const Code &code, const uint8_t *payload, int64_t bytes, int64_t n,
