@@ -1,7 +1,8 @@
 """Measures the table of memory in ``docs/pytorch.md``: on the CPU, by the events of PyTorch's allocator.
 
 ``python -m docs.torch_memory`` records it as ``memory`` of ``docs/records/torch.json``, from which
-:mod:`docs.torch_record` writes the table. Times are processor seconds of one thread; ways take turns.
+:mod:`docs.torch_record` writes the table. Times are processor seconds of one thread; ways take turns. Compiling takes
+most of its quarter of an hour.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ WAYS: tuple[tuple[str, str | None, dict[str, Any], bool], ...] = (
     ("`jpeg-act`, signs", "jpeg-act", {"signs": True}, False), ("`gist-fp8`", "gist-fp8", {}, False),
     ("`division`, 4 bits", "division", {"bits": 4}, False), ("`comet`", "comet", {}, False),
     ("checkpoints, `sfpr`", "sfpr", {}, True), ("checkpoints, `division`, 4 bits", "division", {"bits": 4}, True))
+QUANTIZED = {"allowed_dtypes": "torch.float32", "size_in_mb": 0.01, "quant_type": "torch.float8_e5m2"}
+INDUCTOR: dict[str, dict[str, Any]] = {
+    "Inductor": {}, "Inductor, FP8": {"post_grad_fusion_options": {"activation_quantization_aten_pass": QUANTIZED}}}
 
 
 def blocks(count: int, width: int, heads: int) -> nn.ModuleList:
@@ -105,6 +109,15 @@ def networks() -> Iterator[tuple[str, int, nn.Module, Callable[[int], Loss]]]:
     yield "transformer, 8 x 128", 8, model, characters
 
 
+def direct(layer: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    return layer(x)
+
+
+def compiled(loss: Loss, options: dict[str, Any]) -> Callable[[], torch.Tensor]:
+    """The forward pass by PyTorch's compiler, which is compiled when it is first called, and its backward pass, too."""
+    return torch.compile(lambda: loss(direct), fullgraph=True, dynamic=False, options=options)
+
+
 def ways(model: nn.Module, loss: Loss) -> dict[str, Callable[[], torch.Tensor]]:
     """The forward pass in each way, whose result is the loss."""
     passes = {}
@@ -112,14 +125,14 @@ def ways(model: nn.Module, loss: Loss) -> dict[str, Callable[[], torch.Tensor]]:
         context: Any = at.Compress(model, preset, **options) if preset else contextlib.nullcontext()
 
         def run(layer: nn.Module, x: torch.Tensor, again: bool = checkpointed) -> torch.Tensor:
-            return checkpoint(layer, x, use_reentrant=False) if again else layer(x)
+            return checkpoint(layer, x, use_reentrant=False) if again else direct(layer, x)
 
         def forward(context: Any = context, run: Any = run) -> torch.Tensor:
             with context:
                 return loss(run)
 
         passes[way] = forward
-    return passes
+    return passes | {way: compiled(loss, options) for way, options in INDUCTOR.items()}
 
 
 def memory(forward: Callable[[], torch.Tensor]) -> tuple[int, int]:
@@ -152,8 +165,10 @@ def rows(rounds: int = ROUNDS) -> Iterator[list[Any]]:
     torch.set_num_threads(1)
     torch.manual_seed(0)
     for name, batch, model, loss in networks():
+        torch.compiler.reset()  # it compiles a function a few times only
         functions, larger = ways(model, loss(batch)), ways(model, loss(2 * batch))
-        functions["plain"]().backward()  # gradients stay, and are no part of what is measured
+        for forward in (functions["plain"], *(one[way] for one in (functions, larger) for way in INDUCTOR)):
+            forward().backward()  # gradients stay, and neither these nor compiling are part of what is measured
         sizes = {way: memory(forward) for way, forward in functions.items()}
         twice = {way: memory(forward)[1] for way, forward in larger.items()}
         times = seconds(functions, rounds)

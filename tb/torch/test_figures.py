@@ -1,6 +1,7 @@
 """What docs/pytorch.md has of records, and that what measures them runs."""
 
 import pytest
+import torch
 
 from docs import figures, torch_memory, torch_networks, torch_record, torch_speed
 
@@ -16,6 +17,7 @@ def test_the_tables_are_those_of_the_record(table):
 
 def test_memory_is_measured_with_what_checkpoints_and_codecs_save(monkeypatch):
     monkeypatch.setattr(torch_memory, "networks", lambda: list(small()))
+    monkeypatch.setattr(torch_memory, "INDUCTOR", {})  # which takes half a minute to compile this network
     rows = {way: figures for _, way, *figures in torch_memory.rows(1)}
     assert set(rows) == {way for way, *_ in torch_memory.WAYS} and rows["plain"][2] == 1
     size = {way: left for way, (left, *_) in rows.items()}
@@ -23,6 +25,17 @@ def test_memory_is_measured_with_what_checkpoints_and_codecs_save(monkeypatch):
     assert all(peak >= left and time > 0 and rate > 0 for left, peak, time, rate, _ in rows.values())
     batch = {way: count for way, (*_, count) in rows.items()}
     assert batch["checkpoints, `sfpr`"] > batch["plain"] < batch["`sfpr`, signs"]
+
+
+def test_inductor_keeps_a_byte_of_a_value_in_fp8():
+    model, x = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.GELU()), torch.randn(2048, 64)
+    left = {}
+    for way, options in torch_memory.INDUCTOR.items():
+        forward = torch_memory.compiled(lambda run: run(model, x).square().mean(), options)
+        forward().backward()  # compiles
+        left[way] = torch_memory.memory(forward)[0]
+    assert left["Inductor"] == pytest.approx(x.nbytes, rel=0.1)  # what goes into GELU
+    assert left["Inductor, FP8"] == pytest.approx(2 * x.nbytes / 4, rel=0.1)  # and what goes into the first layer
 
 
 def test_the_greatest_batch_has_its_peak_in_the_budget():
@@ -41,7 +54,7 @@ def small():
     model = torch_memory.Language(2, 64)
 
     def loss(count):
-        tokens = torch_memory.torch.randint(0, 256, (count, 64))
+        tokens = torch.randint(0, 256, (count, 64))
         return lambda run: model(tokens, run).square().mean()
 
     yield "small", 2, model, loss
