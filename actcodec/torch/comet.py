@@ -51,7 +51,7 @@ class Comet:
         shape, cdus = model_shape(x.shape), self.options["cdus"]
         s = prequantise.step(self._bound(x))
         q, outliers = self._quantized(x.view(-1), s)
-        size = sum(self._sizes(q, outliers, shape, cdus))
+        size = sum(self._sizes(x, s, q, outliers, shape, cdus))
         narrow, bits = narrow_words(q)
         values = x.view(-1)[outliers]
         return Packed(self.mode.name, tuple(x.shape), (narrow, bits, s, outliers, values), size,
@@ -60,11 +60,16 @@ class Comet:
     def decode(self, packed: Packed) -> torch.Tensor:
         """The tensor of a :class:`~actcodec.torch.packed.Packed`."""
         narrow, bits, s, outliers, values = packed.data
-        q = widen_words(narrow, bits, torch.Size(packed.shape).numel())
-        x = torch.empty(q.shape, dtype=packed.dtype, device=q.device)
-        part = packing.part_of(x)
-        for i in range(0, x.numel(), part):
-            x[i:i + part] = q[i:i + part].float().mul_(s)  # 11 by 8 bits: exact
+        count = torch.Size(packed.shape).numel()
+        if native := kernels.fused(__name__, narrow.values):
+            x = torch.empty(count, dtype=packed.dtype, device=outliers.device)
+            native.decode(narrow.bits, narrow.values, bits, s, x)
+        else:
+            q = widen_words(narrow, bits, count)
+            x = torch.empty(q.shape, dtype=packed.dtype, device=q.device)
+            part = packing.part_of(x)
+            for i in range(0, x.numel(), part):
+                x[i:i + part] = q[i:i + part].float().mul_(s)  # 11 by 8 bits: exact
         return x.index_put_((outliers,), values).view(packed.shape)
 
     def _bound(self, x):
@@ -82,6 +87,8 @@ class Comet:
 
     def _quantized(self, x, s):
         """The integers of ``x``, int16, and the indices of outliers."""
+        if native := kernels.fused(__name__, x):
+            return native.quantize(x, s)
         if native := kernels.of(__name__, x):
             q = torch.empty(x.shape, dtype=torch.int16)
             outliers = torch.empty(native.quantize(x, x.numel(), s, float(prequantise.LARGEST), q), dtype=torch.int64)
@@ -91,9 +98,13 @@ class Comet:
         q, outside = self._function(quantize)(x, torch.tensor(s, dtype=torch.float64, device=x.device))
         return q, outside.nonzero().view(-1)
 
-    def _sizes(self, q, outliers, shape, cdus):
-        """The bytes of each stream, with the predictor and the book that golden chooses."""
+    def _sizes(self, x, s, q, outliers, shape, cdus):
+        """The bytes of each stream, or of all, with the predictor and the book that golden chooses."""
         view, configs = blocks.view(shape), model.configs(shape, self.options["predictor"])
+        if native := kernels.fused(__name__, q):
+            config, book = comet.cheapest(native.histograms(q, view, [*map(way, configs)]), configs)
+            yield native.size(x, s, q, outliers.numel() > 0, view, way(config), cdus, book)
+            return
         if native := kernels.of(__name__, q):
             place, (*lengths, escaped) = cheapest(native, q, view, configs)
             config, book = configs[place], books.Book(lengths)

@@ -18,7 +18,8 @@ IN_TRITON = [
     ("mx", {"coder": "nibble"}), ("mx", {"coder": "rice"}), ("division", {}),
     ("division", {"bits": 1, "seed": 5, "lfc": "on"}),
     ("division", {"bits": 4, "rounding": "nearest", "lfc": "on"}), ("division", {"lfc": "off"}),
-    ("division", {"offset": "min", "lfc": "on", "seed": 2**32 - 1}),
+    ("division", {"offset": "min", "lfc": "on", "seed": 2**32 - 1}), ("comet", {}),
+    ("comet", {"relative_bound": 0.1, "cdus": 3}), ("comet", {"error_bound": 1e-4, "predictor": "line"}),
 ]
 """What is enough of the modes, with options, as Triton's interpreter is slow: every branch of a kernel."""
 
