@@ -101,26 +101,35 @@ class Comet:
     def _sizes(self, x, s, q, outliers, shape, cdus):
         """The bytes of each stream, or of all, with the predictor and the book that golden chooses."""
         view, configs = blocks.view(shape), model.configs(shape, self.options["predictor"])
+        counts = self._histograms(q, view, configs)
+        config, book = cheapest(counts, configs)
         if native := kernels.fused(__name__, q):
-            config, book = comet.cheapest(native.histograms(q, view, [*map(way, configs)]), configs)
             yield native.size(x, s, q, outliers.numel() > 0, view, way(config), cdus, book)
             return
+        escaped = counts[configs.index(config), book.U:].any()
         if native := kernels.of(__name__, q):
-            place, (*lengths, escaped) = cheapest(native, q, view, configs)
-            config, book = configs[place], books.Book(lengths)
             u = torch.empty_like(q)
             native.symbols(q, view.rows, view.width, view.height, *way(config), u)
         else:
-            counts = [sum(torch.bincount(u, minlength=books.SYMBOLS) for u in self._symbols(q, view, one)).cpu().numpy()
-                      for one in configs]
-            config, book = comet.cheapest(counts, configs)
-            escaped = counts[configs.index(config)][book.U:].any()
             u = torch.cat(list(self._symbols(q, view, config)))
         if outliers.numel():
             u.index_fill_(0, outliers, OUTLIER)
         code, escape = (torch.from_numpy(table).to(u.device) for table in tables(book))
         for rounds in streams(u, shape, config.tiled, cdus):
             yield size(rounds, code, escape if outliers.numel() or escaped else None)
+
+    def _histograms(self, q, view, configs):
+        """Those of the symbols in each configuration, on the CPU: int64 [configurations, symbols]."""
+        ways = [way(config) for config in configs]
+        if native := kernels.fused(__name__, q):
+            return native.histograms(q, view, ways)
+        if native := kernels.of(__name__, q):
+            counts = torch.empty(len(ways), books.SYMBOLS, dtype=torch.int64)
+            native.histograms(q, view.rows, view.width, view.height, len(ways), torch.tensor(ways, dtype=torch.int64),
+                              counts)
+            return counts
+        return torch.stack([sum(torch.bincount(u, minlength=books.SYMBOLS) for u in self._symbols(q, view, config))
+                            for config in configs]).cpu()
 
     def _symbols(self, q, view, config):
         """The symbols in memory order, in parts that do not depend on each other."""
@@ -140,13 +149,14 @@ def way(config: Any) -> tuple[bool, ...]:
     return config.tiled, config.horizontal, config.vertical, config.signed
 
 
-def cheapest(native: Any, q: torch.Tensor, view: Any, configs: Sequence[Any]) -> tuple[int, list[int]]:
-    """The index of the configuration that golden chooses; the number of codes of each length in its book, then that
-    of symbols that escape."""
-    result = torch.empty(books.MAX_LENGTH + 1, dtype=torch.int64)
-    place = native.cheapest(q, view.rows, view.width, view.height, len(configs),
-                            torch.tensor([way(one) for one in configs], dtype=torch.int64), result)
-    return place, result.tolist()
+def cheapest(counts: torch.Tensor, configs: Sequence[Any]) -> tuple[Any, books.Book]:
+    """The configuration and the book that golden chooses by the histograms of the configurations."""
+    native = kernels.library("comet") if kernels.enabled else None
+    if native is None:
+        return comet.cheapest(list(counts.numpy()), configs)
+    lengths = torch.empty(books.MAX_LENGTH, dtype=torch.int64)
+    place = native.cheapest(counts, len(configs), lengths)
+    return configs[place], books.Book(lengths.tolist())
 
 
 def narrow_words(q: torch.Tensor) -> Any:

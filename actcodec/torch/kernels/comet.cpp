@@ -204,44 +204,47 @@ static Book build(const int64_t *counts, const int64_t *above) {
     return best;
 }
 
-// Which of `n` ways, each four flags, costs least in a book of its own, of equals the first one (golden's `cheapest`);
-// `result` has that book's counts, and how many symbols it escapes.
-EXPORT int64_t cheapest(const int16_t *q, int64_t rows, int64_t width, int64_t height, int64_t n, const int64_t *ways,
-                        int64_t *result, int64_t threads) {
-    auto way = [ways](int64_t i) {
-        return Way{ways[4 * i] != 0, ways[4 * i + 1] != 0, ways[4 * i + 2] != 0, ways[4 * i + 3] != 0};
-    };
-    std::vector<std::vector<int64_t>> counts(n, std::vector<int64_t>(SYMBOLS)), above = counts;
-    std::vector<std::pair<double, int64_t>> order;
+// Those of the symbols in `n` ways, each four flags, one after the other.
+EXPORT int64_t histograms(const int16_t *q, int64_t rows, int64_t width, int64_t height, int64_t n, const int64_t *ways,
+                          int64_t *counts, int64_t threads) {
     for (int64_t i = 0; i < n; i++) {
-        Way one = way(i);
-        int64_t j = 0;  // of the same differences
-        while (j < i && memcmp(ways + 4 * i, ways + 4 * j, 3 * sizeof *ways)) j++;
+        const int64_t *way = ways + 4 * i;
+        int64_t j = 0, *own = counts + SYMBOLS * i;  // of the same differences
+        while (j < i && memcmp(way, ways + 4 * j, 3 * sizeof *ways)) j++;
         if (j == i) {
-            histogram(q, {rows, width, height}, one, counts[i].data(), threads);
+            histogram(q, {rows, width, height}, {way[0] != 0, way[1] != 0, way[2] != 0, way[3] != 0}, own, threads);
         } else {
             for (int64_t d = -WRAP; d < WRAP; d++)
-                counts[i][symbol(d, one.is_signed)] = counts[j][symbol(d, way(j).is_signed)];
+                own[symbol(d, way[3])] = counts[SYMBOLS * j + symbol(d, ways[4 * j + 3])];
         }
-        above[i].resize(SYMBOLS + 1);
-        double own = 0;
+    }
+    return 0;
+}
+
+// Which of `n` histograms costs least in a book of its own, of equals the first one (golden's `cheapest`); `result` has
+// that book's counts.
+EXPORT int64_t cheapest(const int64_t *counts, int64_t n, int64_t *result, int64_t) {
+    std::vector<std::vector<int64_t>> above(n, std::vector<int64_t>(SYMBOLS + 1));
+    std::vector<std::pair<double, int64_t>> order;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t *own = counts + SYMBOLS * i;
+        double direct = 0;
         for (int64_t s = SYMBOLS; s--;) {
-            above[i][s] = above[i][s + 1] + counts[i][s];
-            own += weight(counts[i][s]);
+            above[i][s] = above[i][s + 1] + own[s];
+            direct += weight(own[s]);
         }
-        order.push_back({(weight(above[i][0]) - own) * (1 - 1e-9), i});
+        order.push_back({(weight(above[i][0]) - direct) * (1 - 1e-9), i});
     }
     std::sort(order.begin(), order.end());
     int64_t place = -1, bits = 0;
     Book best{};
     for (auto [least, i] : order) {
         if (place >= 0 && least > bits) break;
-        Book book = build(counts[i].data(), above[i].data());
-        int64_t own = cost(book, counts[i].data(), above[i].data(), 0);
+        Book book = build(counts + SYMBOLS * i, above[i].data());
+        int64_t own = cost(book, counts + SYMBOLS * i, above[i].data(), 0);
         if (place < 0 || std::make_pair(own, i) < std::make_pair(bits, place)) place = i, bits = own, best = book;
     }
     std::copy(best.counts + 1, best.counts + MAX_LENGTH + 1, result);
-    result[MAX_LENGTH] = above[place][best.U];
     return place;
 }
 

@@ -1,4 +1,4 @@
-"""COMET on a GPU (``comet.cpp``, whose functions are fewer here).
+"""COMET on a GPU, like ``comet.cpp``.
 
 Symbols are counted for all predictors in one pass over the integers, and are kept for none of them; the CPU chooses a
 predictor and a book, and another pass makes the symbols of these.
@@ -203,14 +203,14 @@ def _way(tiled, horizontal, vertical, signed):
     return tiled | horizontal << 1 | vertical << 2
 
 
-def histograms(q: torch.Tensor, view: Any, configs: Sequence[tuple[bool, ...]]) -> list[np.ndarray]:
+def histograms(q: torch.Tensor, view: Any, configs: Sequence[tuple[bool, ...]]) -> torch.Tensor:
     """Those of the symbols in each configuration (tiled, horizontal, vertical, signed), on the CPU."""
     ways = sorted({_way(*one) for one in configs})
     counts = torch.zeros(len(ways), books.SYMBOLS, dtype=torch.int64, device=q.device)
     run(histograms_kernel, triton.cdiv(q.numel(), VALUES), q, counts, q.numel(), view.width, view.height,
         view.tiles_per_row, WAYS=sum(1 << way for way in ways), N=VALUES)
     of = dict(zip(ways, counts.cpu().numpy(), strict=True))
-    return [of[_way(*one)] if one[-1] else of[_way(*one)][FOLDED] for one in configs]
+    return torch.from_numpy(np.stack([of[_way(*one)] if one[-1] else of[_way(*one)][FOLDED] for one in configs]))
 
 
 def _groups(view, tiled, cdus):
