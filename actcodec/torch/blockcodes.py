@@ -69,17 +69,21 @@ class Native:
 
     def smallest(self, x: torch.Tensor, tables: list[Any]) -> tuple[Payload, int]:
         """Blocks encoded with the best of some tables, and the bytes of the payload."""
-        table = min(tables, key=lambda one: self.size(x, one)) if len(tables) > 1 else tables[0]
+        *others, table = tables
+        best = self.encode(x, table)  # the last one is likely to be the best: straight, for a ReLU's values
+        for other in reversed(others):
+            if self.size(x, other) <= len(best.data):
+                best = self.encode(x, other)
+        return best, len(best.data)
+
+    def encode(self, x: torch.Tensor, table: Any) -> Payload:
+        """Blocks encoded with a table."""
         room, payloads = torch.empty(min(len(x), PART) * MOST, dtype=torch.uint8), []
         for part in x.split(PART):  # a payload's size is known when it is there
             size = self._call("encode", part, len(part), *self.arguments(table), room, len(room))
             payloads.append(room[:size].clone())
         data = torch.cat(payloads) if len(payloads) > 1 else payloads[0]
-        return Payload(data, len(x), table), len(data)
-
-    def encode(self, x: torch.Tensor, table: Any) -> Payload:
-        """Blocks encoded with a table."""
-        return self.smallest(x, [table])[0]
+        return Payload(data, len(x), table)
 
     def decode(self, encoded: Payload) -> torch.Tensor:
         """Blocks, uint8 [n, 64]."""
@@ -130,6 +134,10 @@ class Fused(Native):
         data = torch.zeros(-(-least // 4), dtype=torch.int32, device=x.device)  # kernels write words
         self._call("encode", x, len(x), *self.arguments(tables[best]), ends[best], data)
         return Payload(data.view(torch.uint8)[:least], len(x), tables[best], sizes[best]), least
+
+    def encode(self, x: torch.Tensor, table: Any) -> Payload:
+        """Blocks encoded with a table."""
+        return self.smallest(x, [table])[0]
 
     def _sizes(self, x: torch.Tensor, table: Any) -> torch.Tensor:
         sizes = torch.empty(-(-len(x) // self._native.UNIT), dtype=torch.int16, device=x.device)

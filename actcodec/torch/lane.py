@@ -40,11 +40,17 @@ class Lane:
         module = packing if keeps_bits(self.mode) else sfpr
         return self._function is not compiled and kernels.read(module.__name__, x)
 
-    def encode(self, x: torch.Tensor) -> Packed:
-        """:class:`Packed` of a contiguous float32 tensor of 1 to 5 dimensions."""
+    @property
+    def of_bits(self) -> bool:
+        """Whether the mode keeps one bit of each value."""
+        return keeps_bits(self.mode)
+
+    def encode(self, x: torch.Tensor, low: float = 0, nan: bool = False) -> Packed:
+        """:class:`Packed` of a contiguous float32 tensor of 1 to 5 dimensions. A mode of one bit keeps whether values
+        are above ``low``, or, with ``nan``, are no numbers."""
         view, mode, name, form, size = self._plan(x.shape, x.dtype)
         if keeps_bits(mode):
-            data = pack_bits(x)
+            data = pack_bits(x, low, nan)
             return Packed(name, tuple(x.shape), (data, None), size, 0, data.nbytes, x.dtype)
         if not mode.scaled:
             if form.kind == "mask":

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
-from actcodec.torch import saved
+from actcodec.torch import kernels, saved
 from actcodec.torch.packed import Packed
 
 __all__ = ["SHAPE", "TRUE", "Bit", "Need", "Noise", "Places", "Shape"]
@@ -55,8 +55,11 @@ class Bit(Need):
         return (self.low, self.high, self.closed) == (0, None, False)
 
     def encode(self, codec: Any, tensor: torch.Tensor) -> Packed:
-        packed = codec.encode(self.of(tensor.detach()).contiguous().view(saved.shape_of(tensor.shape)))
-        return replace(packed, dtype=tensor.dtype)
+        tensor, shape = tensor.detach(), saved.shape_of(tensor.shape)
+        if (self.high is None and not self.closed and getattr(codec, "of_bits", False)
+                and tensor.dtype in kernels.VALUES and tensor.is_contiguous()):
+            return codec.encode(tensor.view(shape), self.low, self.nan)  # in one pass
+        return replace(codec.encode(self.of(tensor).contiguous().view(shape)), dtype=tensor.dtype)
 
     def decode(self, codec: Any, packed: Packed) -> torch.Tensor:
         bits = codec.decode(packed)

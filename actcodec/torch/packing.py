@@ -20,16 +20,20 @@ WORDS = {2: torch.int16, 4: torch.int32}  # by their bytes
 GATHER = sum(1 << 56 - 7 * i for i in range(8))  # times eight bytes of 0 or 1: bit i of the top byte is byte i
 
 
-def pack_bits(x: torch.Tensor) -> torch.Tensor:
-    """A bit for each value, whether it is above 0, in bytes, least significant bit first."""
+def pack_bits(x: torch.Tensor, low: float = 0, nan: bool = False) -> torch.Tensor:
+    """A bit for each value, in bytes, least significant bit first: whether it is above ``low``, or, with ``nan``, is no
+    number."""
     x = x.view(-1)
     out = torch.empty(-(-x.numel() // 8), dtype=torch.uint8, device=x.device)
     if x.dtype in KINDS and (native := kernels.of(__name__, x)):
-        native.pack_positive(x, x.numel(), KINDS[x.dtype], out)
+        if x.is_floating_point():
+            native.pack_above(x, x.numel(), float(low), int(nan), out)
+        else:
+            native.pack_positive(x, x.numel(), KINDS[x.dtype], out)
         return out
     part = part_of(x)
     for i in range(0, x.numel(), part):
-        bits = x[i:i + part] > 0
+        bits = (x[i:i + part] <= low).logical_not_() if nan else x[i:i + part] > low
         bits = F.pad(bits, (0, -bits.numel() % 8)) if bits.numel() % 8 else bits
         out[i // 8:(i + part) // 8] = (bits.view(torch.int64) * GATHER).bitwise_right_shift_(56)
     return out

@@ -1,5 +1,7 @@
 """What the default engine holds is the payload: by PyTorch's allocator, within 2 % of what it says."""
 
+import math
+
 import pytest
 import torch
 from torch import nn
@@ -70,6 +72,26 @@ def test_sparse_tensors_of_every_size_and_type(native):
                 assert torch.equal(result.dense(count), x)
                 assert result.nbytes <= x.nbytes
                 assert torch.equal(packing.unpack_bits(packing.pack_bits(x), count), x > 0)
+
+
+BOUNDS = [0, -0.5, 0.25, math.inf, -math.inf]
+
+
+def bits_of_bounds(dtype, device):
+    """Those of values among which are the bounds, what is next to them, and no numbers; and, with PyTorch's comparison,
+    what they have to be."""
+    x = torch.tensor([math.nan, -math.nan, -0.0, 1e-40, -1e-40, *BOUNDS, 3, -3], dtype=dtype)
+    x = torch.cat([x, *(torch.nextafter(x.float(), torch.tensor(end)).to(dtype) for end in (math.inf, -math.inf))])
+    for low in BOUNDS:
+        for nan in False, True:
+            bits = packing.pack_bits(x.to(device), low, nan).cpu()
+            yield packing.unpack_bits(bits, len(x)), (x <= low).logical_not() if nan else x > low
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.float64])
+def test_bits_of_bounds(dtype, native):
+    for bits, expected in bits_of_bounds(dtype, "cpu"):
+        assert torch.equal(bits, expected)
 
 
 def test_a_negative_zero_is_a_value_where_bits_count(native):

@@ -25,6 +25,7 @@ from tb.torch.test_blockcodes import CODES
 from tb.torch.test_blockcodes import blocks as blocks_of_a_spectrum
 from tb.torch.test_blockcodes import tables as some_tables
 from tb.torch.test_lane import nasty, random, same, tiny
+from tb.torch.test_packing import bits_of_bounds
 
 # some products are infinite, before other codes take the place of theirs, or as float16
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
@@ -74,6 +75,12 @@ def test_what_is_held_is_that_of_the_operations(mode, options, triton, monkeypat
     bits = bits_of(one.encode(x).data)
     monkeypatch.setattr(kernels, "enabled", False)
     assert bits and bits == bits_of(one.encode(x).data)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_bits_of_bounds(dtype, triton):
+    for bits, expected in bits_of_bounds(dtype, triton):
+        assert torch.equal(bits, expected)
 
 
 def test_many_channels_and_programs(triton):

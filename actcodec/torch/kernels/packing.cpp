@@ -48,6 +48,13 @@ EXPORT int64_t pack_positive(const void *x, int64_t n, int64_t kind, uint8_t *ou
     return pack_any(x, n, kind, out, threads, [](auto v) { return v > 0; });
 }
 
+// Whether they are above a number, or, with `nan`, are none.
+EXPORT int64_t pack_above(const Value *x, int64_t n, double low, int64_t nan, uint8_t *out, int64_t threads) {
+    const float least = low;
+    return nan ? pack<Value>(x, n, out, threads, [least](auto v) { return !(v <= least); })
+               : pack<Value>(x, n, out, threads, [least](auto v) { return v > least; });
+}
+
 // Whether they are not 0.
 EXPORT int64_t pack_nonzero(const void *x, int64_t n, int64_t kind, uint8_t *out, int64_t threads) {
     return pack_any(x, n, kind, out, threads, [](auto v) { return v != 0; });

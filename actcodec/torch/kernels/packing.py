@@ -10,7 +10,7 @@ import triton.language as tl
 
 from actcodec.torch.kernels.launch import float_of, run, store
 
-__all__ = ["pack_codes", "pack_positive", "scatter", "sparse", "unpack", "unpack_codes", "unpack_values"]
+__all__ = ["pack_above", "pack_codes", "pack_positive", "scatter", "sparse", "unpack", "unpack_codes", "unpack_values"]
 
 BYTES = 256  # of bits, of a program
 
@@ -36,15 +36,21 @@ def spread(byte):
 
 
 @triton.jit
-def pack_kernel(x, out, ends, n, NONZERO: tl.constexpr, BYTES: tl.constexpr):
-    """Bits of whether values are above 0, or of whether they are not 0 and how many are not."""
+def pack_kernel(x, out, ends, n, low, NAN: tl.constexpr, NONZERO: tl.constexpr, BYTES: tl.constexpr):
+    """Bits of whether values are above ``low``, or, with NAN, are no numbers, or of whether they are not 0 and how many
+    are not."""
     byte, place, inside = octets(n, BYTES)
     value = tl.load(x + place, inside, 0)
     if value.dtype == tl.int1:
         value = value.to(tl.int8)
     if value.dtype == tl.bfloat16:  # Triton's interpreter would compare its bits
         value = float_of(value.to(tl.int16, bitcast=True).to(tl.int32) << 16)
-    bits = value != 0 if NONZERO else value > 0
+    if NONZERO:
+        bits = value != 0
+    elif NAN:
+        bits = (value <= low) == 0
+    else:
+        bits = value > low
     tl.store(out + byte, packed(bits).to(tl.uint8), byte * 8 < n)
     if NONZERO:
         tl.store(ends + tl.program_id(0), tl.sum(tl.sum(bits.to(tl.int32), 1), 0))
@@ -120,7 +126,11 @@ def _programs(n, per=8):
 
 
 def pack_positive(x: torch.Tensor, n: int, kind: int, out: torch.Tensor) -> None:
-    run(pack_kernel, _programs(n), x, out, out, n, NONZERO=False, BYTES=BYTES)
+    run(pack_kernel, _programs(n), x, out, out, n, 0, NAN=False, NONZERO=False, BYTES=BYTES)
+
+
+def pack_above(x: torch.Tensor, n: int, low: float, nan: int, out: torch.Tensor) -> None:
+    run(pack_kernel, _programs(n), x, out, out, n, low, NAN=nan != 0, NONZERO=False, BYTES=BYTES)
 
 
 def unpack(bits: torch.Tensor, count: int, out: torch.Tensor) -> None:
@@ -137,7 +147,7 @@ def sparse(numbers: torch.Tensor, x: torch.Tensor) -> tuple[Any, torch.Tensor, i
     n = x.numel()
     bits = torch.empty(triton.cdiv(n, 8), dtype=torch.uint8, device=x.device)
     counts = torch.empty(_programs(n), dtype=torch.int32, device=x.device)
-    run(pack_kernel, _programs(n), numbers, bits, counts, n, NONZERO=True, BYTES=BYTES)
+    run(pack_kernel, _programs(n), numbers, bits, counts, n, 0, NAN=False, NONZERO=True, BYTES=BYTES)
     ends = counts.cumsum(0)
     count = int(ends[-1])
     if bits.nbytes + count * x.itemsize >= x.nbytes:
