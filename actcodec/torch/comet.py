@@ -151,7 +151,7 @@ def way(config: Any) -> tuple[bool, ...]:
 
 def cheapest(counts: torch.Tensor, configs: Sequence[Any]) -> tuple[Any, books.Book]:
     """The configuration and the book that golden chooses by the histograms of the configurations."""
-    native = kernels.library("comet") if kernels.enabled else None
+    native = kernels.library(__name__.rpartition(".")[2]) if kernels.enabled else None  # whatever the device
     if native is None:
         return comet.cheapest(list(counts.numpy()), configs)
     lengths = torch.empty(books.MAX_LENGTH, dtype=torch.int64)
