@@ -153,15 +153,17 @@ def seconds(functions: dict[str, Callable[[], torch.Tensor]], rounds: int) -> di
     return least
 
 
-def greatest(batch: int, peak: int, twice: int) -> int:
-    """The greatest batch whose step stays within the budget: of what is there at the peak with a batch, and with one of
-    twice as many examples, a part is the same for every batch, and the rest grows with it."""
-    return (BUDGET - (2 * peak - twice)) * batch // (twice - peak)
+def greatest(batch: int, one: tuple[int, int], two: tuple[int, int]) -> int | None:
+    """The greatest batch whose step stays within the budget, by what :func:`memory` says of a batch and of one of twice
+    as many examples: at the peak a part is the same for every batch, and the rest grows with it. None if it grows by
+    less than what is held: then activations are not at their peak, as they will be in larger batches."""
+    (left, peak), (more, twice) = one, two
+    return (BUDGET - (2 * peak - twice)) * batch // (twice - peak) if twice - peak >= more - left else None
 
 
 def rows(rounds: int = ROUNDS) -> Iterator[list[Any]]:
     """Network, way, MiB that the forward pass leaves, MiB at the peak of a step, its time over that of plain, examples
-    a second, and the greatest batch within the budget."""
+    a second, and the greatest batch within the budget, if that can be told."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
     for name, batch, model, loss in networks():
@@ -170,12 +172,12 @@ def rows(rounds: int = ROUNDS) -> Iterator[list[Any]]:
         for forward in (functions["plain"], *(one[way] for one in (functions, larger) for way in INDUCTOR)):
             forward().backward()  # gradients stay, and neither these nor compiling are part of what is measured
         sizes = {way: memory(forward) for way, forward in functions.items()}
-        twice = {way: memory(forward)[1] for way, forward in larger.items()}
+        twice = {way: memory(forward) for way, forward in larger.items()}
         times = seconds(functions, rounds)
         print(name, times, flush=True)
         for way, (left, peak) in sizes.items():
             yield [name, way, left / 2**20, peak / 2**20, times[way] / times["plain"], batch / times[way],
-                   greatest(batch, peak, twice[way])]
+                   greatest(batch, (left, peak), twice[way])]
 
 
 if __name__ == "__main__":

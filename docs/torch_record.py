@@ -41,7 +41,8 @@ def lines(table, rows):
     yield f"| {head} |"
     yield f"|{'---|' * words}{'---:|' * (head.count(' | ') + 1 - words)}"
     for row in rows:
-        cells = [format(cell, form) for cell, form in zip(row[words:], FORMATS[table], strict=True)]
+        cells = ["-" if cell is None else format(cell, form)
+                 for cell, form in zip(row[words:], FORMATS[table], strict=True)]
         yield f"| {' | '.join([*row[:words], *cells])} |"
 
 

@@ -42,12 +42,14 @@ def test_the_greatest_batch_has_its_peak_in_the_budget():
     (_, count, model, loss), = small()
     forward = torch_memory.ways(model, loss(count))["plain"]
     forward().backward()
-    (_, one), (_, two), (_, five) = (torch_memory.memory(torch_memory.ways(model, loss(times * count))["plain"])
-                                     for times in (1, 2, 5))
+    first, second, (_, five) = (torch_memory.memory(torch_memory.ways(model, loss(times * count))["plain"])
+                                for times in (1, 2, 5))
+    (left, one), (more, two) = first, second
     assert five == pytest.approx(one + 4 * (two - one), rel=0.01)
-    batch = torch_memory.greatest(count, one, two)
+    batch = torch_memory.greatest(count, first, second)
     peak = 2 * one - two + (two - one) * batch / count
     assert peak <= torch_memory.BUDGET < peak + (two - one) / count
+    assert torch_memory.greatest(count, (left, one), (more, one + more - left - 1)) is None
 
 
 def small():
