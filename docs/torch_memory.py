@@ -156,9 +156,9 @@ def seconds(functions: dict[str, Callable[[], torch.Tensor]], rounds: int) -> di
 def greatest(batch: int, one: tuple[int, int], two: tuple[int, int]) -> int | None:
     """The greatest batch whose step stays within the budget, by what :func:`memory` says of a batch and of one of twice
     as many examples: at the peak a part is the same for every batch, and the rest grows with it. None if it grows by
-    less than what is held: then activations are not at their peak, as they will be in larger batches."""
+    clearly less than what is held: then activations are not at their peak, as they will be in larger batches."""
     (left, peak), (more, twice) = one, two
-    return (BUDGET - (2 * peak - twice)) * batch // (twice - peak) if twice - peak >= more - left else None
+    return (BUDGET - (2 * peak - twice)) * batch // (twice - peak) if twice - peak > 0.95 * (more - left) else None
 
 
 def rows(rounds: int = ROUNDS) -> Iterator[list[Any]]:
