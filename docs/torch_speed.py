@@ -20,7 +20,7 @@ from docs.torch_memory import Language, seconds
 
 __all__ = ["rows"]
 
-ROUNDS = 5
+ROUNDS = 15
 CHECKPOINTS = "checkpoints, no preset"
 VARIANTS = {"`jpeg-act`, nibble": ("jpeg-act", {"coder": "nibble"}),
             "`jpeg-act`, rice": ("jpeg-act", {"coder": "rice"})}
