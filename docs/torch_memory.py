@@ -1,8 +1,8 @@
 """Measures the table of memory in ``docs/pytorch.md``: on the CPU, by the events of PyTorch's allocator.
 
 ``python -m docs.torch_memory`` records it as ``memory`` of ``docs/records/torch.json``, from which
-:mod:`docs.torch_record` writes the table. Times are processor seconds of one thread; ways take turns. Compiling takes
-most of its quarter of an hour.
+:mod:`docs.torch_record` writes the table. Times are processor seconds of one thread; ways take turns. It takes six
+minutes, and twice as many while the compiler's cache is empty.
 """
 
 from __future__ import annotations
