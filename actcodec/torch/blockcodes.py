@@ -201,25 +201,13 @@ def decode(name: str, encoded: Encoded) -> torch.Tensor:
     return torch.from_numpy(blocks.view(np.uint8)).to(encoded.data.device)
 
 
-def lines(q: torch.Tensor, view: Any, tiled: bool) -> torch.Tensor:
-    """Blocks, uint8 [n, 64], in the order in which a CDU meets their values: tiles column by column."""
-    if not tiled:
-        q = padded(q.view(view.rows, view.width), LANES).view(-1)
-        return padded(q, BLOCK).view(-1, BLOCK).view(torch.uint8)
-    if native := kernels.of(__name__, q):
-        x = torch.empty(q.shape[-1], BLOCK, dtype=torch.uint8)
-        native.lines(q, len(x), x)
-        return x
-    return q.permute(2, 1, 0).reshape(-1, BLOCK).view(torch.uint8)
+def lines(q: torch.Tensor, view: Any) -> torch.Tensor:
+    """Blocks, uint8 [n, 64], of flat int8 values without tiles."""
+    q = padded(q.view(view.rows, view.width), LANES).view(-1)
+    return padded(q, BLOCK).view(-1, BLOCK).view(torch.uint8)
 
 
-def values_of_lines(x: torch.Tensor, view: Any, tiled: bool) -> torch.Tensor:
-    """The inverse of :func:`lines`, int8."""
-    if not tiled:
-        x = x.view(torch.int8).view(-1)[:view.rows * view.padded_width]
-        return x.view(view.rows, -1)[:, :view.width].reshape(-1)
-    if native := kernels.of(__name__, x):
-        q = torch.empty(LANES, LANES, len(x), dtype=torch.int8)
-        native.tiles(x, len(x), q)
-        return q
-    return x.view(torch.int8).view(-1, LANES, LANES).permute(2, 1, 0).contiguous()
+def values_of_lines(x: torch.Tensor, view: Any) -> torch.Tensor:
+    """The inverse of :func:`lines`."""
+    x = x.view(torch.int8).view(-1)[:view.rows * view.padded_width]
+    return x.view(view.rows, -1)[:, :view.width].reshape(-1)

@@ -105,8 +105,8 @@ class Division:
                           self.options["rounding"] == "nearest", code, base)
         else:
             code, base = self._encode(values, view, scales, delta, lfc)
-        return Packed(self.mode.name, tuple(x.shape), (code, base, scales, bits), codec.size(shape, bits),
-                      2 * view.planes, code.nbytes + base.nbytes + 8 * view.planes, x.dtype)
+        return Packed(self.mode.name, tuple(x.shape), (code, base, scales.r, bits), codec.size(shape, bits),
+                      2 * view.planes, code.nbytes + base.nbytes + scales.r.nbytes, x.dtype)
 
     def _encode(self, values, view, scales, delta, lfc):
         """Codes and levels of all values, computed in parts."""
@@ -125,11 +125,11 @@ class Division:
 
     def decode(self, packed: Packed) -> torch.Tensor:
         """The tensor of a :class:`~actcodec.torch.packed.Packed`."""
-        code, base, scales, bits = packed.data
+        code, base, r, bits = packed.data
         view = views.view(model_shape(packed.shape))
         x = torch.empty(packed.shape, dtype=packed.dtype, device=code.device)
         if native := kernels.of(__name__, code, base, dtype=packed.dtype):
-            native.decode(code, base, *view_arguments(view), scales.r, bits, x)
+            native.decode(code, base, *view_arguments(view), r, bits, x)
             return x
         values = x.view(view.planes, -1)
         size = BLOCK * bits // 8
@@ -139,7 +139,8 @@ class Division:
             level_of, base = base[:len(segments.plane)], base[len(segments.plane):]
             blocks = unpack_codes(mine, bits, BLOCK * part.blocks).view(-1, LANES, LANES)
             q = self._function(level)(blocks, level_of, part, segments, bits)
-            y = self._function(sfpr.dequantize)(q, part.jpegact, scales_of(scales, planes), torch.float32)
+            scales = sfpr.Scales(r[planes], r[planes], False)
+            y = self._function(sfpr.dequantize)(q, part.jpegact, scales, torch.float32)
             values[planes] = y.view(planes.stop - planes.start, -1)
         return x
 
@@ -151,24 +152,26 @@ class Division:
     def _table(self, x, view):
         """k (float32), delta (int8) and whether there is an offset, as golden's ``table``."""
         lfc = self.options["lfc"]
-        if lfc != "auto" or (not view.tiled and view.sectors < LANES):
-            lfc = lfc == "on"
-            return *self._fitted(x, view, lfc), lfc
-        plain, pooled = (self._fitted(x, view, way) for way in (False, True))
-        costs = [table.cost(k.cpu().numpy()) for k, _ in (plain, pooled)]
-        return (*plain, False) if costs[0] < costs[1] else (*pooled, True)
+        both = lfc == "auto" and (view.tiled or view.sectors >= LANES)
+        ways = (False, True) if both else (lfc == "on",)
+        k, delta = self._fitted(x, view, ways)
+        if both:
+            plain, pooled = (table.cost(one) for one in k.cpu().numpy())
+            best = int(not plain < pooled)
+            return k[best], delta[best], ways[best]
+        return k[0], delta[0], ways[0]
 
-    def _fitted(self, x, view, lfc):
-        """k and delta of all planes."""
+    def _fitted(self, x, view, ways):
+        """k and delta of all planes, [ways, planes], without and with an offset."""
         if native := kernels.of(__name__, x):
-            k = torch.empty(view.planes, device=x.device)
-            delta = torch.empty(view.planes, dtype=torch.int8, device=x.device)
-            native.fit(x, *view_arguments(view), self.options["bits"], lfc, self.options["offset"] == "min",
-                       float(golden_sfpr.LARGEST), k, delta)
+            k = torch.empty(len(ways), view.planes, device=x.device)
+            delta = torch.empty(len(ways), view.planes, dtype=torch.int8, device=x.device)
+            native.fit(x, *view_arguments(view), self.options["bits"], ways[0], ways[-1],
+                       self.options["offset"] == "min", float(golden_sfpr.LARGEST), k, delta)
             return k, delta
         fits = [self._fitted_part(self._function(normal)(x[planes]), part, self._segments(part, x.device), lfc)
-                for part, planes, _ in parts.pieces(view, packing.part_of(x))]
-        return tuple(joined(list(one)) for one in zip(*fits, strict=True))
+                for lfc in ways for part, planes, _ in parts.pieces(view, packing.part_of(x))]
+        return tuple(joined(list(one)).view(len(ways), -1) for one in zip(*fits, strict=True))
 
     def _fitted_part(self, x, view, segments, lfc):
         bits, offset = self.options["bits"], self.options["offset"]

@@ -4,7 +4,7 @@ What is kept is close to the payload: a bit per value and the values that are no
 codes; the payload of the nibble and Rice codes, or its sections. The size of the payload is counted, exactly.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -19,6 +19,20 @@ from actcodec.torch.packed import Packed
 from actcodec.torch.packing import Sparse, capturing, pack_bits, sparse, unpack_values
 
 __all__ = ["Lane"]
+
+
+class Plan(NamedTuple):
+    """What the shape and the type of a tensor decide."""
+
+    mode: Mode
+    name: str  # of the mode, in files
+    view: Any
+    scaled: bool
+    tiled: bool
+    way: Any  # how it quantizes coefficients: an entry of :data:`~actcodec.torch.quantize.WAYS`
+    coder: str  # of blocks, or empty
+    size: int  # bytes of the payload of zeros
+    side: int
 
 
 class Lane:
@@ -48,78 +62,78 @@ class Lane:
     def encode(self, x: torch.Tensor, low: float = 0, nan: bool = False) -> Packed:
         """:class:`Packed` of a contiguous float32 tensor of 1 to 5 dimensions. A mode of one bit keeps whether values
         are above ``low``, or, with ``nan``, are no numbers."""
-        view, mode, name, form, size = self._plan(x.shape, x.dtype)
+        plan = self._plan(x.shape, x.dtype)
+        mode, name, shape, size, form = plan.mode, plan.name, tuple(x.shape), plan.size, plan.mode.format
         if keeps_bits(mode):
             data = pack_bits(x, low, nan)
-            return Packed(name, tuple(x.shape), (data, None), size, 0, data.nbytes, x.dtype)
-        if not mode.scaled:
+            return Packed(name, shape, (data, None), size, 0, data.nbytes, x.dtype)
+        if not plan.scaled:
             if form.kind == "mask":
                 words = sparse(x, negative_zero=True)
                 size += form.item * words.count
                 if not capturing(x) and int(size) < x.nbytes:
-                    return Packed(name, tuple(x.shape), (words, None), size, 0, words.nbytes, x.dtype)
-            return Packed(name, tuple(x.shape), (x.detach(), x._version), size, 0, x.nbytes, x.dtype)
-        scales = sfpr.scales(x, view, self._function(sfpr.magnitudes),
-                            *(self.options[name] for name in golden_sfpr.CHOICES))
-        q = self._function(encode_values)(x, view, scales, self.options.get("signs", False), way(mode)[0],
-                                          self._table(mode, x.device))
-        coder, side = stage(mode), 2 * len(scales.k)
-        if coder in blockcodes.CODERS:
-            straight = (False,) if mode.tiled else (False, True)
-            q, size = blockcodes.smallest(coder, blockcodes.lines(q, view, mode.tiled), straight)
-            side = mode.model.side_bytes(model_shape(x.shape), **self.options)
+                    return Packed(name, shape, (words, None), size, 0, words.nbytes, x.dtype)
+            return Packed(name, shape, (x.detach(), x._version), size, 0, x.nbytes, x.dtype)
+        scales = sfpr.scales(x, plan.view, self._function(sfpr.magnitudes),
+                             *(self.options[name] for name in golden_sfpr.CHOICES))
+        q = self._function(encode_values)(x, plan.view, scales, self.options.get("signs", False), plan.way[0],
+                                          self._table(plan, x.device), bool(plan.coder))
+        if plan.coder:
+            q, size = blockcodes.smallest(plan.coder, q, (False,) if plan.tiled else (False, True))
         elif form.kind in ("mask", "counted"):
             words = sparse(q)
             size += form.item * words.count if form.kind == "mask" else runlength.size(q)
             q = words
-        return Packed(name, tuple(x.shape), (q, scales), size, side, q.nbytes + 8 * len(scales.k), x.dtype)
+        return Packed(name, shape, (q, scales), size, plan.side, q.nbytes + scales.k.nbytes + scales.r.nbytes, x.dtype)
 
     def decode(self, packed: Packed) -> torch.Tensor:
         """The tensor of a :class:`Packed`."""
-        view, mode, *_ = self._plan(packed.shape, packed.dtype)
+        plan = self._plan(packed.shape, packed.dtype)
         q, beside = packed.data  # scales, or the version of a tensor that is kept as it is
-        if keeps_bits(mode):
+        if keeps_bits(plan.mode):
             x = unpack_values(q, torch.Size(packed.shape).numel(), packed.dtype)
-        elif not mode.scaled:
+        elif not plan.scaled:
             if beside is None:
                 x = q.dense(torch.Size(packed.shape).numel())
             elif q._version != beside:
-                raise RuntimeError(f"a tensor of shape {packed.shape} that mode {mode.name} keeps was changed in place "
-                                   f"after it was saved (version {q._version}, not {beside})")
+                raise RuntimeError(f"a tensor of shape {packed.shape} that mode {plan.mode.name} keeps was changed in "
+                                   f"place after it was saved (version {q._version}, not {beside})")
             else:
                 x = q
         else:
             if isinstance(q, Sparse):
-                q = q.dense(64 * view.blocks(True) if mode.tiled else torch.Size(packed.shape).numel())
-                q = q.view(8, 8, -1) if mode.tiled else q
-            elif isinstance(q, blockcodes.Encoded):
-                q = blockcodes.values_of_lines(blockcodes.decode(stage(mode), q), view, mode.tiled)
-            x = self._function(decode_values)(q, view, beside, way(mode)[1], self._table(mode, q.device),
+                q = q.dense(64 * plan.view.blocks(True) if plan.tiled else torch.Size(packed.shape).numel())
+                q = q.view(8, 8, -1) if plan.tiled else q
+            elif plan.coder:
+                q = blockcodes.decode(plan.coder, q)
+            x = self._function(decode_values)(q, plan.view, beside, plan.way[1], self._table(plan, q.device),
                                               packed.dtype)
         return x.view(packed.shape)
 
     def _plan(self, shape, dtype):
-        """For a shape and a type: the view, the mode, its name in files and format, and the size of the payload of
-        zeros."""
         if (shape, dtype) not in self._plans:
             whole = model_shape(shape)
             view = blocks.view(whole)
             mode = codecs.effective(self.mode.variant(self.options), whole, str(dtype).partition(".")[2])
             if mode.format is None:
                 raise ValueError(f"mode {mode.name} is in no lane")
-            self._plans[shape, dtype] = (view, mode, (codecs.by_code(mode.code)[0] or self.mode).name, mode.format,
-                                         mode.format.shortest * view.blocks(mode.tiled))
+            self._plans[shape, dtype] = Plan(
+                mode, (codecs.by_code(mode.code)[0] or self.mode).name, view, mode.scaled, mode.tiled,
+                way=quantize.WAYS[stage(mode, -2)] if mode.tiled else (None, None, None),
+                coder=stage(mode) if stage(mode) in blockcodes.CODERS else "",
+                size=mode.format.shortest * view.blocks(mode.tiled),
+                side=mode.model.side_bytes(whole, **self.options) if mode.scaled else 0)
         return self._plans[shape, dtype]
 
-    def _table(self, mode, device):
+    def _table(self, plan, device):
         """The quantizer's table, int32 [..., 8, 8, 1]; None without tiles."""
-        if not mode.tiled:
+        if not plan.tiled:
             return None
-        if (mode.name, device) not in self._tables:
-            settings = mode.model.settings(**{key: value for key, value in self.options.items() if key != "cdus"})
-            table = torch.from_numpy(way(mode)[2](settings).astype("int32"))
-            self._tables[mode.name, device] = table[..., None].to(device)
-        return self._tables[mode.name, device]
+        if (plan.mode.name, device) not in self._tables:
+            settings = plan.mode.model.settings(**{key: value for key, value in self.options.items() if key != "cdus"})
+            table = torch.from_numpy(plan.way[2](settings).astype("int32"))
+            self._tables[plan.mode.name, device] = table[..., None].to(device)
+        return self._tables[plan.mode.name, device]
 
 
 def stage(mode: Mode, last: int = -1) -> str:
@@ -127,25 +141,24 @@ def stage(mode: Mode, last: int = -1) -> str:
     return mode.path[last].partition(":")[2] if len(mode.path) >= -last else ""
 
 
-def way(mode: Mode) -> Any:
-    """How a mode quantizes coefficients: an entry of :data:`~actcodec.torch.quantize.WAYS`."""
-    return quantize.WAYS[stage(mode, -2)] if mode.tiled else (None, None, None)
-
-
 def keeps_bits(mode: Mode) -> bool:
     """Whether it keeps only one bit of each value: whether it is positive."""
     return mode.lossy and not mode.scaled
 
 
-def encode_values(x: torch.Tensor, view: Any, scales: Any, signs: Any, way: Any, table: Any) -> Any:
-    """int8 values, or coefficients if there is a ``table``, which are quantized by ``way``."""
-    if table is None:
-        return sfpr.quantize(x, view, scales, signs)
-    return tiles.encode(x, view, scales, signs, way, table)
+def encode_values(x: torch.Tensor, view: Any, scales: Any, signs: Any, way: Any, table: Any, lines: bool) -> Any:
+    """int8 values, or coefficients if there is a ``table``, which are quantized by ``way``; as a CDU's blocks, uint8
+    [blocks, 64], if ``lines``."""
+    if table is not None:
+        return tiles.encode(x, view, scales, signs, way, table, lines)
+    q = sfpr.quantize(x, view, scales, signs)
+    return blockcodes.lines(q, view) if lines else q
 
 
 def decode_values(q: torch.Tensor, view: Any, scales: Any, way: Any, table: Any, dtype: Any) -> Any:
     """The inverse of :func:`encode_values`: flat values."""
-    if table is None:
-        return sfpr.dequantize(q, view, scales, dtype)
-    return tiles.decode(q, view, scales, way, table, dtype)
+    if table is not None:
+        return tiles.decode(q, view, scales, way, table, dtype)
+    if q.dtype is torch.uint8:
+        q = blockcodes.values_of_lines(q, view)
+    return sfpr.dequantize(q, view, scales, dtype)

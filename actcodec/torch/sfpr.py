@@ -23,7 +23,7 @@ class Planes(NamedTuple):
 
 class Scales(NamedTuple):
     """The scales of a tensor, float32 [channels]: k compresses, r decompresses. ``plain``: no NaN, Inf or subnormal
-    number can matter; always false on a GPU, for which the CPU would have to wait."""
+    number can matter, as far as operations of PyTorch on the CPU know; kernels need not know."""
 
     k: torch.Tensor
     r: torch.Tensor
@@ -51,7 +51,7 @@ def scales(x: torch.Tensor, view: Any, magnitudes: Any = magnitudes, scaling: st
     limit, floor = float(sfpr.limit(scaling, cap)), float(sfpr.peak(clip) / sfpr.LARGEST)
     if native := kernels.of(__name__, x):
         k, r = torch.empty(2, shape.channels, device=x.device).unbind()
-        plain = bool(native.scales(x, *shape, float(sfpr.peak(clip)), limit, floor, float(sfpr.SMALLEST), PLAIN, k, r))
+        native.scales(x, *shape, float(sfpr.peak(clip)), limit, floor, float(sfpr.SMALLEST), k, r)
         return Scales(k, r, plain)
     x = x.view(shape.rows, shape.length)
     if not x.is_cuda:
@@ -76,7 +76,7 @@ def quantize(x: torch.Tensor, view: Any, scale: Any, signs: bool = False) -> tor
     shape = planes(view)
     if native := kernels.of(__name__, x):
         y = torch.empty(x.numel(), dtype=torch.int8, device=x.device)
-        native.quantize(x, *shape, scale.k, scale.plain, signs, y)
+        native.quantize(x, *shape, scale.k, signs, y)
         return y
     x, k = x.view(shape.rows, shape.length), scale.k.double().repeat(shape.rows // shape.channels)[:, None]
     y = torch.empty(x.shape, dtype=torch.int8, device=x.device)

@@ -109,14 +109,3 @@ def test_of_steps_that_save_as_much_the_first_is_taken():
         values = torch.from_numpy(x.view(np.uint8))
         for straight in False, True:
             assert native("rice", values).fit(values, straight) == rice.fit(x, straight), seed
-
-
-@pytest.mark.parametrize("n", [1, 7, 8, 200, 3001])
-def test_tiles_and_lines_are_each_other_by_kernels_and_without(n, random, monkeypatch):
-    q = torch.from_numpy(random.integers(-128, 128, (8, 8, n), np.int8))
-    x = blockcodes.lines(q, None, True)
-    back = blockcodes.values_of_lines(x, None, True)
-    assert torch.equal(back, q)
-    monkeypatch.setattr(kernels, "enabled", False)
-    assert torch.equal(blockcodes.lines(q, None, True), x)
-    assert torch.equal(blockcodes.values_of_lines(x, None, True), q)

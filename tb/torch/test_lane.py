@@ -14,7 +14,7 @@ from actcodec.golden.jpegact import dct as golden_dct
 from actcodec.golden.jpegact import div, rle
 from actcodec.golden.mx import element
 from actcodec.golden.offload import blocks
-from actcodec.torch import dct, kernels, lane, packing, quantize, runlength, tiles
+from actcodec.torch import dct, kernels, lane, packing, quantize, runlength, sfpr, tiles
 from actcodec.torch.compiled import compiled
 from actcodec.torch.golden import Golden, codec
 
@@ -213,19 +213,26 @@ def test_native_kernels_in_several_threads_give_the_same_bits(mode, options, nat
         torch.set_num_threads(threads)
 
 
+def extreme_tiles(quantizer, rows, device="cpu"):
+    """Coefficients of extreme integers, also as a CDU's blocks, and values of extreme coefficients, likewise."""
+    rng, (forward, back, _) = np.random.default_rng(0), quantize.WAYS[quantizer]
+    shape = 1, 1, rows, 204
+    view, scales = blocks.view(shape), sfpr.Scales(torch.ones(1, device=device), torch.ones(1, device=device), True)
+    y = np.where(rng.random(shape) < 0.5, rng.integers(-128, 128, shape), rng.choice([-128, 127], shape))
+    x = torch.from_numpy(y.astype(np.float32)).to(device)
+    q = torch.from_numpy(rng.integers(-128, 128, (8, 8, view.blocks(True))).astype(np.int8)).to(device)
+    name, options = {"shift": ("jpeg-act", {}), "divide": ("jpeg-base", {}),
+                     "steps": ("jpeg-act", {"quantizer": "div"})}[quantizer]
+    one = codec(name, options)
+    table = one._table(one._plan(shape, x.dtype), x.device)
+    of_blocks = q.permute(2, 1, 0).reshape(-1, 64).view(torch.uint8)
+    return ([tiles.encode(x, view, scales, False, forward, table, lines) for lines in (False, True)],
+            [tiles.decode(one, view, scales, back, table, x.dtype) for one in (q, of_blocks)])
+
+
 @pytest.mark.parametrize("quantizer", quantize.WAYS)
 def test_native_tiles_are_those_of_the_operations_for_every_extreme(quantizer, monkeypatch):
-    rng, (forward, back, _) = np.random.default_rng(0), quantize.WAYS[quantizer]
-    view = blocks.view((1, 1, 800, 204))
-    y = np.where(rng.random((800, 204)) < 0.5, rng.integers(-128, 128, (800, 204)), rng.choice([-128, 127], (800, 204)))
-    y = torch.from_numpy(y.astype(np.int8)).view(-1)
-    q = torch.from_numpy(rng.integers(-128, 128, (8, 8, view.blocks(True))).astype(np.int8))
-    mode = {"shift": ("jpeg-act", {}), "divide": ("jpeg-base", {}), "steps": ("jpeg-act", {"quantizer": "div"})}
-    name, options = mode[quantizer]
-    one = codec(name, options)
-    table = one._table(one.mode.variant(one.options), torch.device("cpu"))
-    results = [(tiles.transform(y, view, forward, table), tiles.restore(q, view, back, table))]
+    results = extreme_tiles(quantizer, 800)
     monkeypatch.setattr(kernels, "enabled", False)
-    results.append((tiles.transform(y, view, forward, table), tiles.restore(q, view, back, table)))
-    for native, expected in zip(*results, strict=True):
-        assert torch.equal(native, expected)
+    for native, expected in zip(results, extreme_tiles(quantizer, 800), strict=True):
+        assert all(map(torch.equal, native, expected))

@@ -17,14 +17,14 @@ from actcodec.golden.comet import lorenzo, prequantise
 from actcodec.golden.jpegact import nibble, rice, rle
 from actcodec.golden.mx import element
 from actcodec.golden.offload import blocks
-from actcodec.torch import blockcodes, comet, kernels, packing, quantize, runlength, tiles
+from actcodec.torch import blockcodes, comet, kernels, packing, quantize, runlength
 from actcodec.torch.golden import codec
 from tb.torch import ptx
 from tb.torch.conftest import IN_TRITON
 from tb.torch.test_blockcodes import CODES
 from tb.torch.test_blockcodes import blocks as blocks_of_a_spectrum
 from tb.torch.test_blockcodes import tables as some_tables
-from tb.torch.test_lane import nasty, random, same, tiny
+from tb.torch.test_lane import extreme_tiles, nasty, random, same, tiny
 from tb.torch.test_packing import bits_of_bounds
 
 # some products are infinite, before other codes take the place of theirs, or as float16
@@ -129,19 +129,10 @@ def test_a_model_of_16_bits_has_the_gradients_of_the_operations(preset, dtype, t
 def test_tiles_are_those_of_the_operations_for_every_extreme(way, triton, monkeypatch):
     if triton == "cpu":
         monkeypatch.setattr("actcodec.torch.kernels.tiles.TILES", 2048)  # in one program
-    rng, (forward, back, _) = np.random.default_rng(0), quantize.WAYS[way]
-    view = blocks.view((1, 1, 400, 204))
-    y = np.where(rng.random((400, 204)) < 0.5, rng.integers(-128, 128, (400, 204)), rng.choice([-128, 127], (400, 204)))
-    y = torch.from_numpy(y.astype(np.int8)).view(-1).to(triton)
-    q = torch.from_numpy(rng.integers(-128, 128, (8, 8, view.blocks(True))).astype(np.int8)).to(triton)
-    name, options = {"shift": ("jpeg-act", {}), "divide": ("jpeg-base", {}),
-                     "steps": ("jpeg-act", {"quantizer": "div"})}[way]
-    one = codec(name, options)
-    table = one._table(one.mode.variant(one.options), torch.device(triton))
-    there, again = tiles.transform(y, view, forward, table), tiles.restore(q, view, back, table)
+    results = extreme_tiles(way, 400, triton)
     monkeypatch.setattr(kernels, "enabled", False)
-    assert torch.equal(there, tiles.transform(y, view, forward, table))
-    assert torch.equal(again, tiles.restore(q, view, back, table))
+    for fused, expected in zip(results, extreme_tiles(way, 400, triton), strict=True):
+        assert all(map(torch.equal, fused, expected))
 
 
 def test_lengths_of_jpeg_codes_are_goldens(triton):

@@ -105,10 +105,9 @@ def of(module: str, *tensors: torch.Tensor, dtype: torch.dtype | None = None) ->
     tensors. Values are of the type ``dtype``, that of a tensor of 16 bits among these, or float32."""
     if not _usable(tensors):
         return None
-    if not interpreted and all(one.device.type == "cpu" for one in tensors):
-        dtypes = {dtype, *(one.dtype for one in tensors)} & HALVES
-        return library(module.rpartition(".")[2], *dtypes)
-    return fused(module, *tensors)
+    if interpreted or not all([one.is_cpu for one in tensors]):
+        return fused(module, *tensors)
+    return library(module.rpartition(".")[2], *HALVES.intersection([dtype, *[one.dtype for one in tensors]]))
 
 
 def fused(module: str, *tensors: torch.Tensor) -> Any:
@@ -124,7 +123,7 @@ def read(module: str, x: torch.Tensor) -> bool:
 
 
 def _usable(tensors):
-    return enabled and not torch.compiler.is_compiling() and all(one.is_contiguous() for one in tensors)
+    return enabled and not torch.compiler.is_compiling() and all([one.is_contiguous() for one in tensors])
 
 
 @cache

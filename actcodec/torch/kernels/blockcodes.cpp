@@ -1,4 +1,4 @@
-// The nibble and Rice codes (blockcodes.py), and the order of values in their blocks.
+// The nibble and Rice codes (blockcodes.py).
 #include "nibble.h"
 #include "rice_fit.h"
 
@@ -37,14 +37,4 @@ EXPORT int64_t nibble_encode(const uint8_t *x, int64_t n, const uint8_t *widths,
 EXPORT int64_t nibble_decode(const uint8_t *payload, int64_t bytes, int64_t n, const uint8_t *widths, int64_t straight,
                              uint8_t *x, int64_t threads) {
     return decode(Nibble(widths, straight), payload, bytes, n, x, threads);
-}
-
-EXPORT int64_t lines(const uint8_t *tiles, int64_t n, uint8_t *blocks, int64_t threads) {
-    parallel(n, UNIT, LEAST / N, threads, [=](int64_t i, int64_t last) { exchange<false>(tiles, n, blocks, i, last); });
-    return 0;
-}
-
-EXPORT int64_t tiles(const uint8_t *blocks, int64_t n, uint8_t *tiles, int64_t threads) {
-    parallel(n, UNIT, LEAST / N, threads, [=](int64_t i, int64_t last) { exchange<true>(blocks, n, tiles, i, last); });
-    return 0;
 }

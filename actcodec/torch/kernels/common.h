@@ -29,12 +29,24 @@ static inline uint64_t load64(const void *p) {
     return x;
 }
 
-// The nearest double that 8 bits hold. Bounds are variables to a compiler, as it would make branches of constants, and no
-// minimum and maximum of vectors; a loop has its own copy, which no store can change.
-inline double LEAST_OF_8 = -128, MOST_OF_8 = 127;
+// The last place of this number is 1, of those up to 2^22 less or more, too. A product that is added to it, and rounded
+// once, is the nearest integer, half to even, in the low bits of the sum.
+constexpr float INTEGER = 0x1.8p23f;
+
+static inline float nearest(float x, float k) {
+#ifdef __FP_FAST_FMAF
+    return __builtin_fmaf(x, k, INTEGER);
+#else
+    return float(__builtin_rint(double(x) * k) + INTEGER);
+#endif
+}
+
+// The nearest such sum whose integer 8 bits hold. Bounds are variables to a compiler, as it would make branches of
+// constants, and no minimum and maximum of vectors; a loop has its own copy, which no store can change.
+inline float LEAST_OF_8 = INTEGER - 128, MOST_OF_8 = INTEGER + 127;
 struct Saturation {
-    double low = LEAST_OF_8, high = MOST_OF_8;
-    double operator()(double x) const {
+    float low = LEAST_OF_8, high = MOST_OF_8;
+    float operator()(float x) const {
         x = low > x ? low : x;
         return high < x ? high : x;
     }

@@ -1,15 +1,15 @@
 // DIVISION (division.py; DIVISION, sections 4.1 and 4.2).
-#include "common.h"
+#include "rows.h"
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <tuple>
-#ifdef __BMI2__
-#include <immintrin.h>
-#endif
 
-constexpr int64_t LANES = 8, GROUP = 4, AT_ONCE = 16;  // groups whose noise is made together
-constexpr uint64_t LANE = 0x0808181810100000, EACH = 0x0101010101010101;  // bytes: what lanes differ by
+constexpr int64_t GROUP = 4, AT_ONCE = 16;  // groups whose noise is made together
 constexpr int LOG2[9] = {0, 0, 1, 1, 2, 2, 2, 2, 3};
+constexpr Row LANE = {0, 1, 2, 3, 4, 5, 6, 7};
+constexpr Row HALVES = {0, 5, 0, 5, 0, 5, 0, 5};      // bits of a random number that even and odd lanes have
+constexpr Row CHANGE = {0, 0, 16, 16, 24, 24, 8, 8};  // what lanes differ by
 
 // Golden's view, and what is a plane there.
 struct View {
@@ -45,143 +45,152 @@ struct Segment {
     }
 };
 
-template <class F> static void segments_of(const View &view, int64_t block, F f) {
-    if (view.tiled) {
-        int64_t row = block / view.sectors * LANES, sector = block % view.sectors;
-        int c = LOG2[sector == view.sectors - 1 ? view.tail : LANES];
-        f(Segment{row / view.height, 0, LANES, view, row, sector, 3, c});
-        return;
-    }
-    int64_t last = std::min((block + 1) * LANES, view.rows * view.sectors);
-    for (int64_t g = block * LANES; g < last;) {
-        int64_t row = g / view.sectors, end = std::min(last, (row + 1) * view.sectors);
-        int64_t whole = end - g - (end % view.sectors == 0 && view.tail < LANES);
-        f(Segment{row / view.height, g % LANES, end - g, view, row, g % view.sectors, LOG2[whole],
-                  whole ? 3 : LOG2[view.tail]});
-        g = end;
-    }
-}
+// Segments in their order, from a block on.
+class Cursor {
+    const View view;
+    int64_t sector, row, plane;  // of the next one
 
-static inline float normal(float x) {
-    uint32_t magnitude = bits_of(x) & MAGNITUDE;
-    return magnitude >= NORMAL && magnitude < INFINITE ? x : 0.0f;
-}
+    void move(int64_t sectors, int64_t rows) {
+        if ((sector += sectors) < view.sectors) return;
+        sector = 0, row += rows;
+        plane = row / view.height;
+    }
 
-// Smallest and largest integer of a segment, and what is taken off, before rounding, in 64ths.
+public:
+    Cursor(const View &view, int64_t block) : view(view) {
+        sector = view.tiled ? block % view.sectors : block * LANES % view.sectors;
+        row = view.tiled ? block / view.sectors * LANES : block * LANES / view.sectors;
+        plane = row / view.height;
+    }
+
+    // f(segment) for those of the next block.
+    template <class F> void next(F f) {
+        if (view.tiled) {
+            f(Segment{plane, 0, LANES, view, row, sector, 3, LOG2[sector == view.sectors - 1 ? view.tail : LANES]});
+            return move(1, LANES);
+        }
+        for (int64_t begin = 0; begin < LANES && row < view.rows;) {
+            int64_t count = std::min(LANES - begin, view.sectors - sector);
+            int64_t whole = count - (sector + count == view.sectors && view.tail < LANES);
+            f(Segment{plane, begin, count, view, row, sector, LOG2[whole], whole ? 3 : LOG2[view.tail]});
+            begin += count;
+            move(count, 1);
+        }
+    }
+};
+
+// Smallest and largest integers of each lane, and the level of the segment: what is taken off, before rounding, in 64ths.
 struct Range {
-    int32_t low, high, level;
+    Row low, high;
+    int32_t level;
 };
 
 // Integers of a segment's rows by a function of its values, and their range.
 template <class F>
-static inline Range rounded(const Segment &segment, const Value *x, bool lfc, bool least, int32_t *y, F integer) {
-    int32_t low = INT32_MAX, high = INT32_MIN, sum = 0;
-    if (segment.a == 3 && segment.c == 3) {  // a whole tile, or as many values that follow each other
-        const Value *from = x + segment.place(0);
-        const int64_t step = segment.view.tiled ? segment.view.width : LANES;
-        if (sizeof(Value) == sizeof(float)) {
-            for (int64_t i = 0; i < LANES; i++)
-                for (int64_t j = 0; j < LANES; j++) y[i * LANES + j] = integer(from[i * step + j]);
-        } else {  // a row of 16 bits alone would make vectors of four values
-            Value values[LANES * LANES];
-            for (int64_t i = 0; i < LANES; i++)
-                memcpy(values + i * LANES, from + i * step, LANES * sizeof(Value));
-            for (int64_t i = 0; i < LANES * LANES; i++) y[i] = integer(values[i]);
-        }
-        for (int64_t i = 0; i < LANES * LANES; i++) {
-            low = std::min(low, y[i]);
-            high = std::max(high, y[i]);
-            sum += y[i];
-        }
+static inline Range rounded(const Segment &segment, const Value *x, bool lfc, bool least, Row *y, F integer) {
+    Row low, high, sum = {};
+    auto add = [&](int64_t i, Row z, Row front) {
+        low = i ? smaller(low, z) : z;
+        high = i ? larger(high, z) : z;
+        sum += z & front;
+    };
+    if (segment.a + segment.c == 6) {  // a tile, or as many values that follow each other
+        Floats rows[LANES];
+        load_rows(x + segment.place(0), segment.view.tiled ? segment.view.width : LANES, rows);
+        for (int64_t i = 0; i < LANES; i++) add(i, y[i] = integer(rows[i]), Row{} - 1);
     } else {
         for (int64_t i = 0; i < segment.count; i++) {
             const Value *from = x + segment.place(i);
-            int32_t *to = y + i * LANES;
-            int64_t n = segment.values(i), front = i >> segment.a ? 0 : 1 << segment.c;
-            if (n == LANES)
-                for (int64_t j = 0; j < LANES; j++) to[j] = integer(from[j]);
-            else
-                for (int64_t j = 0; j < n; j++) to[j] = integer(from[j]);
-            for (int64_t j = 0; j < n; j++) {
-                low = std::min(low, to[j]);
-                high = std::max(high, to[j]);
-                sum += j < front ? to[j] : 0;
-            }
+            const int64_t n = segment.values(i);
+            Floats row;
+            for (int64_t j = 0; j < LANES; j++) row[j] = j < n ? from[j] : from[0];  // which changes no extreme
+            y[i] = integer(row);
+            add(i, y[i], i >> segment.a ? Row{} : LANE < 1 << segment.c);
+            y[i] &= LANE < int32_t(n);
         }
     }
-    return {low, high, lfc ? least ? low << 6 : sum << (6 - segment.a - segment.c) : 0};
+    int32_t level = 0;
+    if (lfc && least) level = all(low, smaller) << 6;
+    else if (lfc) level = all(sum, std::plus<>()) << (6 - segment.a - segment.c);
+    return {low, high, level};
 }
 
-// A plane's extremes of x * scale, rounded, less the level of its segment; in 64ths, before that is rounded, if fine.
-static void extremes(const Value *x, const View &view, int64_t first, int64_t last, int64_t plane, double scale,
-                     bool least, bool fine, int32_t &low, int32_t &high) {
-    low = INT32_MAX, high = INT32_MIN;
-    for (int64_t b = first; b < last; b++) {
-        segments_of(view, b, [&](const Segment &segment) {
+// A plane's extremes of x * scale, rounded, less the level of its segment; in 64ths, before that is rounded, if fine. It
+// has a part of so many blocks from the cursor's on.
+static void extremes(const Value *x, Cursor cursor, int64_t blocks, int64_t plane, double scale, bool least, bool fine,
+                     int32_t &low, int32_t &high) {
+    const float before = scale > 0x1p100 ? 0x1p24f : 1, rest = scale / before;  // too large for a float, of small values
+    Row lows = Row{} + INT32_MAX, highs = Row{} + INT32_MIN;
+    const int32_t shift = fine ? 6 : 0;
+    for (; blocks; blocks--)
+        cursor.next([&](const Segment &segment) __attribute__((always_inline)) {
             if (segment.plane != plane) return;
-            int32_t y[LANES * LANES];
-            Range r = rounded(segment, x, true, least, y,
-                              [=](float v) { return int32_t(__builtin_rint(double(normal(v)) * scale)); });
-            int32_t level = fine ? r.level : (r.level + 32) >> 6, unit = fine ? 64 : 1;
-            low = std::min(low, r.low * unit - level);
-            high = std::max(high, r.high * unit - level);
+            Row y[LANES];
+            Range r = rounded(segment, x, true, least, y, [=](Floats v) { return nearest(normal(v) * before, rest); });
+            int32_t level = fine ? r.level : (r.level + 32) >> 6;
+            lows = smaller(lows, (r.low << shift) - level);
+            highs = larger(highs, (r.high << shift) - level);
         });
-    }
+    low = all(lows, smaller);
+    high = all(highs, larger);
 }
 
 // Smallest and largest of some values.
 static std::pair<float, float> ends_of(const Value *x, int64_t n) {
-    constexpr int64_t WIDE = 32;  // of as many sequences: a compiler may not reorder them itself
-    float low[WIDE], high[WIDE];
-    for (int64_t j = 0; j < WIDE; j++) low[j] = high[j] = normal(x[0]);
+    Floats low = normal(Floats{} + float(x[0])), high = low;
+    auto add = [&](Floats row) {
+        row = normal(row);
+        low = smaller(low, row);
+        high = larger(high, row);
+    };
     int64_t i = 0;
-    for (; i + WIDE <= n; i += WIDE)
-        for (int64_t j = 0; j < WIDE; j++) {
-            float v = normal(x[i + j]);
-            low[j] = v < low[j] ? v : low[j];
-            high[j] = v > high[j] ? v : high[j];
-        }
-    for (; i < n; i++) {
-        low[0] = std::min<float>(low[0], normal(x[i]));
-        high[0] = std::max<float>(high[0], normal(x[i]));
+    for (; i + LANES * LANES <= n; i += LANES * LANES) {
+        Floats rows[LANES];
+        load_rows(x + i, LANES, rows);
+        for (int64_t j = 0; j < LANES * LANES; j += 16) __builtin_prefetch(x + i + n + j);
+        for (Floats row : rows) add(row);
     }
-    return {*std::min_element(low, low + WIDE), *std::max_element(high, high + WIDE)};
+    for (; i < n; i++) add(Floats{} + float(x[i]));
+    return {all(low, smaller), all(high, larger)};
 }
 
-// k and delta of each plane, as golden's table.
+// k and delta of each plane, as golden's table, for each of the ways from first to last: 0 without an offset, 1 with it.
 EXPORT int64_t fit(const Value *x, int64_t tiled, int64_t rows, int64_t width, int64_t height, int64_t bits,
-                   int64_t lfc, int64_t least, double most, float *k, int8_t *delta, int64_t threads) {
+                   int64_t first_way, int64_t last_way, int64_t least, double most, float *k, int8_t *delta,
+                   int64_t threads) {
     View view(tiled, rows, width, height);
-    int64_t size = height * width, span = 64 - (1 << (6 - bits)), top = 128 - (1 << (6 - bits));
-    parallel(rows / height, 1, std::max<int64_t>(LEAST / size, 1), threads, [=](int64_t plane, int64_t end) {
+    int64_t planes = rows / height, size = height * width, span = 64 - (1 << (6 - bits)), top = 128 - (1 << (6 - bits));
+    parallel(planes, 1, std::max<int64_t>(LEAST / size, 1), threads, [=](int64_t plane, int64_t end) {
         for (; plane < end; plane++) {
             double smallest, greatest;
             std::tie(smallest, greatest) = ends_of(x + plane * size, size);
             double largest = std::max(-smallest, greatest);
-            int exponent;
-            frexp(largest, &exponent);
-            double scale = ldexp(1.0, 15 - exponent);
+            double scale = ldexp(1.0, largest == 0 ? 15 : 14 - std::ilogb(largest));
             int64_t sector = plane * height * view.sectors;  // flat, of its first block others may have a part
             int64_t first = sector / LANES, last = (sector + height * view.sectors + LANES - 1) / LANES;
-            auto ends = [&](double by, bool fine, int32_t &low, int32_t &high) {
-                if (lfc) return extremes(x, view, first, last, plane, by, least, fine, low, high);
-                low = int32_t(__builtin_rint(smallest * by)) * (fine ? 64 : 1);  // rounding keeps the order
-                high = int32_t(__builtin_rint(greatest * by)) * (fine ? 64 : 1);
-            };
-            int32_t low, high;
-            ends(scale, true, low, high);
-            double one = high == low ? INFINITY : span * 64 * scale / double(high - low);
             double other = largest == 0 ? INFINITY : top / largest;
-            double fitted = std::min(std::min(one, other), most);
-            uint64_t word = load64(&fitted) & ~((uint64_t(1) << 45) - 1);  // down to a bfloat16
-            memcpy(&fitted, &word, 8);
-            float own = largest == 0 ? 0 : float(fitted);
-            for (;; own = float_of(bits_of(own) - (1 << 16))) {
-                ends(own, false, low, high);
-                if (high - low <= span) break;
+            const Cursor cursor(view, first);
+            for (int64_t way = first_way; way <= last_way; way++) {
+                auto ends = [&](double by, bool fine, int32_t &low, int32_t &high) {
+                    if (way) return extremes(x, cursor, last - first, plane, by, least, fine, low, high);
+                    low = int32_t(__builtin_rint(smallest * by)) * (fine ? 64 : 1);  // rounding keeps the order
+                    high = int32_t(__builtin_rint(greatest * by)) * (fine ? 64 : 1);
+                };
+                int32_t low, high;
+                ends(scale, true, low, high);
+                double one = high == low ? INFINITY : span * 64 * scale / double(high - low);
+                double fitted = std::min(std::min(one, other), most);
+                uint64_t word = load64(&fitted) & ~((uint64_t(1) << 45) - 1);  // down to a bfloat16
+                memcpy(&fitted, &word, 8);
+                float own = largest == 0 ? 0 : float(fitted);
+                for (;; own = float_of(bits_of(own) - (1 << 16))) {
+                    ends(own, false, low, high);
+                    if (high - low <= span) break;
+                }
+                int64_t place = (way - first_way) * planes + plane;
+                k[place] = own;
+                delta[place] = std::max(low, -128);
             }
-            k[plane] = own;
-            delta[plane] = std::max(low, -128);
         }
     });
     return 0;
@@ -198,27 +207,11 @@ static uint32_t mixed(uint32_t seed, uint32_t group) {
     return a << 16 | b;
 }
 
-static inline int32_t quantized(float x, double k, const Saturation &saturated) {
-    int32_t rounded = int32_t(__builtin_rint(saturated(double(normal(x)) * k)));
-    return (bits_of(x) & MAGNITUDE) == INFINITE ? x < 0 ? -128 : 127 : rounded;
-}
-
 // Calls f with a constant.
 template <class F> static void with_bits(int64_t bits, F f) {
     if (bits == 1) f(std::integral_constant<int, 1>());
     else if (bits == 2) f(std::integral_constant<int, 2>());
     else f(std::integral_constant<int, 4>());
-}
-
-// Eight codes, the first one lowest.
-template <int bits> static inline uint32_t packed(const uint8_t *code) {
-#ifdef __BMI2__
-    return _pext_u64(load64(code), ((1 << bits) - 1) * 0x0101010101010101);
-#else
-    uint32_t word = 0;
-    for (int64_t j = 0; j < LANES; j++) word |= uint32_t(code[j]) << (bits * j);
-    return word;
-#endif
 }
 
 // How many segments there are.
@@ -227,9 +220,9 @@ EXPORT int64_t segments(int64_t tiled, int64_t rows, int64_t width, int64_t heig
     return view.segments(rows * view.sectors);
 }
 
-// What is added to the values of blocks before truncation, from a block on, which is the first of its group. Numbers of a
-// group follow each other, so that those of several groups take turns.
-template <int bits> static void noise(int64_t block, uint32_t seed, bool nearest, uint64_t (*rows)[GROUP * LANES]) {
+// Random numbers of the rows of blocks, from one on, which is the first of its group. Those of a group follow each other,
+// so that several groups take turns.
+static void random_of(int64_t block, uint32_t seed, uint32_t (*rows)[AT_ONCE]) {
     uint32_t state[AT_ONCE];
     for (int64_t g = 0; g < AT_ONCE; g++) state[g] = mixed(seed, block / GROUP + g) | 1;
     for (int64_t i = 0; i < GROUP * LANES; i++)
@@ -238,10 +231,7 @@ template <int bits> static void noise(int64_t block, uint32_t seed, bool nearest
             s ^= s << 13;
             s ^= s >> 17;
             s ^= s << 5;
-            state[g] = s;
-            uint64_t phases = (s & 31) | (s & 31 << 5) << 3;  // of even and odd lanes
-            phases = (phases * 0x0001000100010001 ^ LANE) >> (bits - 1) & (31 >> (bits - 1)) * EACH;
-            rows[g][i] = nearest ? (1 << (5 - bits)) * EACH : phases;
+            rows[i][g] = state[g] = s;
         }
 }
 
@@ -250,29 +240,26 @@ static void encode(const Value *x, View view, const float *k, const int8_t *delt
                    bool nearest, uint8_t *codes, int8_t *bases, int64_t threads) {
     parallel(view.blocks(), GROUP, LEAST / 64, threads, [=](int64_t block, int64_t end) {
         int64_t number = view.segments(block * LANES);
-        uint64_t random[AT_ONCE][GROUP * LANES];
-        const Saturation saturated;
+        uint32_t random[GROUP * LANES][AT_ONCE];
+        const Row phase = Row{} + (nearest ? 0 : 31), change = nearest ? Row{} + 16 : CHANGE;
+        Cursor cursor(view, block);
         for (int64_t first = block; block < end; block++) {
             int64_t place = (block - first) % (AT_ONCE * GROUP);
-            if (place == 0) noise<bits>(block, seed, nearest, random);
-            int32_t y[LANES * LANES] = {};
-            int32_t base[LANES] = {};
-            segments_of(view, block, [&](const Segment &segment) {
-                double scale = k[segment.plane];
-                Range r = rounded(segment, x, lfc, least, y + segment.begin * LANES,
-                                  [=](float v) { return quantized(v, scale, saturated); });
+            if (place == 0) random_of(block, seed, random);
+            Row y[LANES] = {};
+            cursor.next([&](const Segment &segment) {
+                float scale = k[segment.plane];
+                Row *own = y + segment.begin;
+                Range r = rounded(segment, x, lfc, least, own, [=](Floats v) { return quantized(v, scale); });
                 int32_t level = std::min(std::max(((r.level + 32) >> 6) + delta[segment.plane], -128), 127);
-                for (int64_t i = 0; i < segment.count; i++) base[segment.begin + i] = level;
+                for (int64_t i = 0; i < segment.count; i++) own[i] -= level;
                 bases[number++] = level;
             });
-            uint8_t added[LANES * LANES], code[LANES * LANES];
-            memcpy(added, random[place / GROUP] + place % GROUP * LANES, sizeof added);
-            for (int64_t i = 0; i < LANES; i++)
-                for (int64_t j = i * LANES; j < (i + 1) * LANES; j++) y[j] -= base[i];
-            for (int64_t j = 0; j < LANES * LANES; j++)
-                code[j] = std::min(std::max(y[j] + added[j], 0), 63) >> (6 - bits);
             for (int64_t i = 0; i < LANES; i++) {
-                uint32_t word = packed<bits>(code + LANES * i);
+                Row some = Row{} + int32_t(random[place % GROUP * LANES + i][place / GROUP]);
+                Row added = ((some >> HALVES & phase) ^ change) >> (bits - 1);
+                Row code = smaller(larger(y[i] + added, Row{}), Row{} + 63) >> (6 - bits);
+                uint32_t word = all(code << bits * LANE, std::bit_or<>());
                 memcpy(codes + (block * LANES + i) * bits, &word, bits);
             }
         }
@@ -293,26 +280,23 @@ template <int bits>
 static void decode(const uint8_t *codes, const int8_t *bases, View view, const float *r, Value *x, int64_t threads) {
     parallel(view.blocks(), GROUP, LEAST / 64, threads, [=](int64_t block, int64_t end) {
         int64_t number = view.segments(block * LANES);
+        Cursor cursor(view, block);
         for (; block < end; block++) {
-            segments_of(view, block, [&](const Segment &segment) {
+            cursor.next([&](const Segment &segment) {
                 int32_t base = bases[number++];
                 float scale = r[segment.plane];
-                float wide[LANES * LANES];
+                Floats rows[LANES];
                 for (int64_t i = 0; i < segment.count; i++) {
                     uint32_t word = 0;
                     memcpy(&word, codes + (block * LANES + segment.begin + i) * bits, bits);
-                    for (int64_t j = 0; j < LANES; j++) {
-                        int32_t code = word >> (bits * j) & ((1 << bits) - 1);
-                        wide[i * LANES + j] = std::min(base + (code << (6 - bits)), 127) * scale + 0.0f;
-                    }
+                    Row code = (Row{} + int32_t(word)) >> bits * LANE & ((1 << bits) - 1);
+                    Row y = smaller((code << (6 - bits)) + base, Row{} + 127);
+                    rows[i] = __builtin_convertvector(y, Floats) * scale + 0.0f;
                 }
-                Value values[LANES * LANES];
-                for (int64_t i = 0; i < segment.count * LANES; i++) values[i] = Value(wide[i]);
+                if (segment.a + segment.c == 6)
+                    return store_rows(rows, view.tiled ? view.width : LANES, x + segment.place(0));
                 for (int64_t i = 0; i < segment.count; i++)
-                    if (segment.values(i) == LANES)
-                        memcpy(x + segment.place(i), values + i * LANES, LANES * sizeof(Value));
-                    else
-                        memcpy(x + segment.place(i), values + i * LANES, segment.values(i) * sizeof(Value));
+                    for (int64_t j = 0; j < segment.values(i); j++) x[segment.place(i) + j] = Value(rows[i][j]);
             });
         }
     });

@@ -241,12 +241,13 @@ def segments(tiled: bool, rows: int, width: int, height: int) -> int:
     return blocks if tiled else blocks + rows - triton.cdiv(count, period)
 
 
-def fit(x: torch.Tensor, tiled: bool, rows: int, width: int, height: int, bits: int, lfc: bool, least: bool,
-        most: float, k: torch.Tensor, delta: torch.Tensor) -> None:
+def fit(x: torch.Tensor, tiled: bool, rows: int, width: int, height: int, bits: int, first: bool, last: bool,
+        least: bool, most: float, k: torch.Tensor, delta: torch.Tensor) -> None:
     _, (*shape, _) = _geometry(tiled, rows, width, height)
     parts = triton.cdiv(triton.cdiv(height * shape[-1], 8) + 1, BLOCKS)  # a plane may begin inside of a block
-    run(fit_kernel, rows // height, x, k, delta, *shape, most, BITS=bits, LFC=lfc, LEAST=least, TILED=tiled,
-        PARTS=parts, N=BLOCKS)
+    for lfc in range(first, last + 1):
+        run(fit_kernel, rows // height, x, k[lfc - first], delta[lfc - first], *shape, most, BITS=bits, LFC=bool(lfc),
+            LEAST=least, TILED=tiled, PARTS=parts, N=BLOCKS)
 
 
 def encode(x: torch.Tensor, tiled: bool, rows: int, width: int, height: int, k: torch.Tensor, delta: torch.Tensor,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 import triton
 import triton.language as tl
@@ -103,18 +101,16 @@ def _span(rows: int, length: int) -> tuple[int, dict[str, int]]:
 
 
 def scales(x: torch.Tensor, rows: int, length: int, channels: int, peak: float, limit: float, floor: float,
-           smallest: float, most_plain: float, k: torch.Tensor, r: torch.Tensor) -> bool:
-    """Always false: the CPU would have to wait for whether values are finite."""
+           smallest: float, k: torch.Tensor, r: torch.Tensor) -> None:
     most = torch.zeros(channels, dtype=torch.int32, device=x.device)
     programs, constants = _span(rows, length)
     run(largest_kernel, programs, x, most, rows, length, channels, **constants)
     wide = min(triton.next_power_of_2(channels), CHANNELS)
     run(scales_kernel, 1, most, k, r, channels, peak, limit, floor, smallest, N=wide, PARTS=triton.cdiv(channels, wide))
-    return False
 
 
-def quantize(x: torch.Tensor, rows: int, length: int, channels: int, k: torch.Tensor, plain: Any, signs: bool,
-             y: torch.Tensor) -> None:
+def quantize(x: torch.Tensor, rows: int, length: int, channels: int, k: torch.Tensor, signs: bool, y: torch.Tensor
+             ) -> None:
     programs, constants = _span(rows, length)
     run(quantize_kernel, programs, x, k, y, rows, length, channels, SIGNS=signs, **constants)
 

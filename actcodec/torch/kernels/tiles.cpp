@@ -1,7 +1,6 @@
-// DCT and quantization of 8x8 tiles (tiles.py, dct.py, quantize.py; JPEG-ACT, sections III-C to III-E). Tiles lie side by
-// side in the innermost loops, so that these are vectors.
-#include "common.h"
-#include <cmath>
+// SFPR, DCT and quantization of 8x8 tiles (tiles.py, sfpr.py, dct.py, quantize.py; JPEG-ACT, sections III-B to III-E). Tiles
+// lie side by side in the innermost loops, so that these are vectors.
+#include "rows.h"
 
 constexpr int64_t SIDE = 8, N = 32;  // tiles at a time
 constexpr int FRACTION_BITS = 6, FIRST = 8, SECOND = 11, RECIPROCAL_BITS = 19;
@@ -91,108 +90,185 @@ template <int way> static void dequantize(Tiles &x, const int32_t *table) {
     }
 }
 
+// A tensor in planes of `height` rows, which have a scale each, again from the first one after so many channels.
 struct View {
-    int64_t rows, width, across;  // `across`: tiles side by side
+    int64_t rows, width, height, channels;
+    const float *scales;
+
+    int64_t across() const { return (width + SIDE - 1) / SIDE; }  // tiles side by side
+    int64_t blocks() const { return (rows + SIDE - 1) / SIDE * across(); }
 };
 
-// f(tile, row, column, height, width) for each of N tiles from one on: its place, and what of it is there.
-template <class F> static inline void places(const View &view, int64_t first, int64_t last, F f) {
-    int64_t row = first / view.across * SIDE, column = first % view.across * SIDE;
-    for (int64_t n = 0; n < last - first; n++) {
-        f(n, row, column, std::min(SIDE, view.rows - row), std::min(SIDE, view.width - column));
-        column += SIDE;
-        if (column >= view.width) column = 0, row += SIDE;
+// Tiles in their order, from one on.
+class Cursor {
+    const View view;
+    int64_t row, column, line, channel;  // `line`: of the plane of the rows below
+    float scales[SIDE];                  // of the tile's rows
+
+    void begin_row() {
+        for (float &scale : scales) {
+            scale = view.scales[channel];
+            if (++line < view.height) continue;
+            line = 0;
+            if (++channel == view.channels) channel = 0;
+        }
     }
+
+public:
+    Cursor(const View &view, int64_t tile)
+        : view(view), row(tile / view.across() * SIDE), column(tile % view.across() * SIDE), line(row % view.height),
+          channel(row / view.height % view.channels) {
+        begin_row();
+    }
+
+    // f(row, column, height, width, scales) of the next tile, and what of it is there.
+    template <class F> void next(F f) {
+        f(row, column, std::min(SIDE, view.rows - row), std::min(SIDE, view.width - column), scales);
+        if ((column += SIDE) < view.width) return;
+        column = 0, row += SIDE;
+        begin_row();
+    }
+};
+
+// Eight rows of a byte for each tile, as words of eight tiles, or, the other way round, a word of eight bytes of each tile.
+typedef Squares<N / 8> Lines;
+
+static inline uint64_t &word_of(Lines &lines, int64_t tile) { return lines[tile % 8][tile / 8]; }
+
+template <class T> static inline void narrow(const T (&from)[N], uint64_t (&line)[N / 8]) {
+    int8_t bytes[N];
+    for (int64_t n = 0; n < N; n++) bytes[n] = from[n];
+    memcpy(line, bytes, sizeof bytes);
 }
 
-template <int way> static void transform_part(const int8_t *y, View view, const int32_t *table, int8_t *q,
-                                              int64_t blocks, int64_t first, int64_t last) {
-    alignas(64) Tiles x;
-    for (; first < last; first += N) {
-        int64_t count = std::min(N, last - first);
-        Squares<N / 8> rows[SIDE] = {};  // a row of a tile is a word
-        places(view, first, first + count, [&](int64_t n, int64_t row, int64_t column, int64_t high, int64_t wide) {
-            const int8_t *from = y + row * view.width + column;
-            if (high == SIDE && wide == SIDE)
-                for (int64_t i = 0; i < SIDE; i++) memcpy(&rows[i][n % 8][n / 8], from + i * view.width, SIDE);
-            else
-                for (int64_t i = 0; i < high; i++) memcpy(&rows[i][n % 8][n / 8], from + i * view.width, wide);
-        });
+static inline void widen(const uint64_t (&line)[N / 8], int32_t (&to)[N]) {
+    int8_t bytes[N];
+    memcpy(bytes, line, sizeof bytes);
+    for (int64_t n = 0; n < N; n++) to[n] = bytes[n];
+}
+
+template <int way, bool lines>
+static void encode_part(const Value *x, const View &view, bool signs, const int32_t *table, int8_t *q, int64_t first,
+                        int64_t last) {
+    const int64_t blocks = view.blocks();
+    alignas(64) Tiles tiles;
+    for (Cursor cursor(view, first); first < last; first += N) {
+        const int64_t count = std::min(N, last - first);
+        Lines rows[SIDE] = {};  // a row of a tile is a word
+        for (int64_t n = 0; n < count; n++)
+            cursor.next([&](int64_t row, int64_t column, int64_t high, int64_t wide, const float *scales) {
+                const Value *from = x + row * view.width + column;
+                Floats values[SIDE];
+                if (high == SIDE && wide == SIDE) {
+                    load_rows(from, view.width, values);
+                } else {
+                    Value part[SIDE * SIDE] = {};
+                    for (int64_t i = 0; i < high; i++)
+                        std::copy_n(from + i * view.width, wide, part + i * SIDE);
+                    load_rows(part, SIDE, values);
+                }
+                for (int64_t i = 0; i < SIDE; i++) {
+                    Row y = quantized(values[i], scales[i]);
+                    if (signs) y = y == 0 & values[i] >= float_of(NORMAL) ? Row{} + 1 : y;
+                    word_of(rows[i], n) = narrowed(y);
+                }
+            });
         for (int64_t i = 0; i < SIDE; i++) {
-            int8_t values[SIDE][N];
             transpose<N / 8>(rows[i]);
-            memcpy(values, rows[i], sizeof values);
-            for (int64_t j = 0; j < SIDE; j++)
-                for (int64_t n = 0; n < N; n++) x[i][j][n] = values[j][n];
+            for (int64_t j = 0; j < SIDE; j++) widen(rows[i][j], tiles[i][j]);
         }
-        rows_pass<FIRST, false>(x);
-        columns_pass<SECOND, false>(x);
-        quantize<way>(x, table);
-        for (int64_t f = 0; f < 64; f++) {
-            int8_t *to = q + f * blocks + first;
-            const int32_t *from = x[f / 8][f % 8];
-            if (count == N)
-                for (int64_t n = 0; n < N; n++) to[n] = from[n];
-            else
-                for (int64_t n = 0; n < count; n++) to[n] = from[n];
+        rows_pass<FIRST, false>(tiles);
+        columns_pass<SECOND, false>(tiles);
+        quantize<way>(tiles, table);
+        for (int64_t j = 0; j < SIDE; j++) {
+            Lines column;
+            for (int64_t i = 0; i < SIDE; i++) narrow(tiles[i][j], column[i]);
+            if (lines) transpose<N / 8>(column);
+            for (int64_t n = 0; n < count && lines; n++)
+                memcpy(q + 64 * (first + n) + SIDE * j, &word_of(column, n), SIDE);
+            for (int64_t i = 0; i < SIDE && !lines; i++) {
+                int8_t *to = q + (SIDE * i + j) * blocks + first;
+                if (count == N) memcpy(to, column[i], N); else memcpy(to, column[i], count);
+            }
         }
     }
 }
 
-template <int way> static void restore_part(const int8_t *q, View view, const int32_t *table, int8_t *y,
-                                            int64_t blocks, int64_t first, int64_t last) {
-    alignas(64) Tiles x;
-    for (; first < last; first += N) {
-        int64_t count = std::min(N, last - first);
-        for (int64_t f = 0; f < 64; f++) {
-            const int8_t *from = q + f * blocks + first;
-            int32_t *to = x[f / 8][f % 8];
-            if (count == N)
-                for (int64_t n = 0; n < N; n++) to[n] = from[n];
-            else
-                for (int64_t n = 0; n < N; n++) to[n] = n < count ? from[n] : 0;
+template <int way, bool lines>
+static void decode_part(const int8_t *q, const View &view, const int32_t *table, Value *x, int64_t first, int64_t last) {
+    const int64_t blocks = view.blocks();
+    alignas(64) Tiles tiles;
+    for (Cursor cursor(view, first); first < last; first += N) {
+        const int64_t count = std::min(N, last - first);
+        for (int64_t j = 0; j < SIDE; j++) {
+            Lines column = {};
+            for (int64_t n = 0; n < count && lines; n++)
+                memcpy(&word_of(column, n), q + 64 * (first + n) + SIDE * j, SIDE);
+            if (lines) transpose<N / 8>(column);
+            for (int64_t i = 0; i < SIDE; i++) {
+                const int8_t *from = q + (SIDE * i + j) * blocks + first;
+                if (!lines && count == N) memcpy(column[i], from, N);
+                else if (!lines) memcpy(column[i], from, count);
+                widen(column[i], tiles[i][j]);
+            }
         }
-        dequantize<way>(x, table);
-        columns_pass<FIRST, true>(x);
-        rows_pass<SECOND, true>(x);
-        Squares<N / 8> rows[SIDE];
+        dequantize<way>(tiles, table);
+        columns_pass<FIRST, true>(tiles);
+        rows_pass<SECOND, true>(tiles);
+        Lines rows[SIDE];
         for (int64_t i = 0; i < SIDE; i++) {
-            int8_t pixels[SIDE][N];
-            for (int64_t j = 0; j < SIDE; j++)  // half up would lift every pixel, so half of a row has half a step less
-                for (int64_t n = 0; n < N; n++) pixels[j][n] = clamped((x[i][j][n] + (j < 4 ? 32 : 31)) >> 6, -128, 127);
-            memcpy(rows[i], pixels, sizeof pixels);
+            for (int64_t j = 0; j < SIDE; j++) {  // half up would lift every pixel, so half of a row has half a step less
+                int32_t pixels[N];
+                for (int64_t n = 0; n < N; n++) pixels[n] = clamped((tiles[i][j][n] + (j < 4 ? 32 : 31)) >> 6, -128, 127);
+                narrow(pixels, rows[i][j]);
+            }
             transpose<N / 8>(rows[i]);
         }
-        places(view, first, first + count, [&](int64_t n, int64_t row, int64_t column, int64_t high, int64_t wide) {
-            int8_t *to = y + row * view.width + column;
-            if (high == SIDE && wide == SIDE)
-                for (int64_t i = 0; i < SIDE; i++) memcpy(to + i * view.width, &rows[i][n % 8][n / 8], SIDE);
-            else
-                for (int64_t i = 0; i < high; i++) memcpy(to + i * view.width, &rows[i][n % 8][n / 8], wide);
-        });
+        for (int64_t n = 0; n < count; n++)
+            cursor.next([&](int64_t row, int64_t column, int64_t high, int64_t wide, const float *scales) {
+                Value *to = x + row * view.width + column;
+                Floats values[SIDE];
+                for (int64_t i = 0; i < SIDE; i++)  // -128 times 0 would be -0.0
+                    values[i] = __builtin_convertvector(widened(word_of(rows[i], n)), Floats) * scales[i] + 0.0f;
+                if (high == SIDE && wide == SIDE) return store_rows(values, view.width, to);
+                Value part[SIDE * SIDE];
+                store_rows(values, SIDE, part);
+                for (int64_t i = 0; i < high; i++) std::copy_n(part + i * SIDE, wide, to + i * view.width);
+            });
     }
 }
 
-// Has `part` do all tiles, in threads.
-template <class Part> static int64_t tiles(const int8_t *from, int64_t rows, int64_t width, Part part,
-                                           const int32_t *table, int8_t *to, int64_t threads) {
-    View view{rows, width, (width + SIDE - 1) / SIDE};
-    int64_t blocks = (rows + SIDE - 1) / SIDE * view.across;
-    parallel(blocks, N, LEAST / 64, threads,
-             [=](int64_t first, int64_t last) { part(from, view, table, to, blocks, first, last); });
+// Calls f with constants.
+template <class F> static void with_way(int64_t way, int64_t lines, F f) {
+    auto of = [&](auto n) {
+        if (lines) f(n, std::true_type());
+        else f(n, std::false_type());
+    };
+    if (way == 0) of(std::integral_constant<int, 0>());
+    else if (way == 1) of(std::integral_constant<int, 1>());
+    else of(std::integral_constant<int, 2>());
+}
+
+// Quantized coefficients of values: int8 [64, blocks], or blocks in the CDU's order, column by column, if `lines`.
+EXPORT int64_t encode(const Value *x, int64_t rows, int64_t width, int64_t height, int64_t channels, const float *k,
+                      int64_t signs, int64_t way, int64_t lines, const int32_t *table, int8_t *q, int64_t threads) {
+    const View view{rows, width, height, channels, k};
+    with_way(way, lines, [&](auto n, auto in_lines) {
+        parallel(view.blocks(), N, LEAST / 64, threads, [=](int64_t first, int64_t last) {
+            encode_part<n, in_lines>(x, view, signs, table, q, first, last);
+        });
+    });
     return 0;
 }
 
-// Quantized coefficients, int8 [64, blocks], of flat values.
-EXPORT int64_t transform(const int8_t *y, int64_t rows, int64_t width, int64_t way, const int32_t *table, int8_t *q,
-                         int64_t threads) {
-    auto part = way == 0 ? transform_part<0> : way == 1 ? transform_part<1> : transform_part<2>;
-    return tiles(y, rows, width, part, table, q, threads);
-}
-
 // The reverse.
-EXPORT int64_t restore(const int8_t *q, int64_t rows, int64_t width, int64_t way, const int32_t *table, int8_t *y,
-                       int64_t threads) {
-    auto part = way == 0 ? restore_part<0> : way == 1 ? restore_part<1> : restore_part<2>;
-    return tiles(q, rows, width, part, table, y, threads);
+EXPORT int64_t decode(const int8_t *q, int64_t rows, int64_t width, int64_t height, int64_t channels, const float *r,
+                      int64_t way, int64_t lines, const int32_t *table, Value *x, int64_t threads) {
+    const View view{rows, width, height, channels, r};
+    with_way(way, lines, [&](auto n, auto in_lines) {
+        parallel(view.blocks(), N, LEAST / 64, threads, [=](int64_t first, int64_t last) {
+            decode_part<n, in_lines>(q, view, table, x, first, last);
+        });
+    });
+    return 0;
 }

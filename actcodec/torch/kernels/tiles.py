@@ -1,11 +1,9 @@
-"""DCT and quantization of 8x8 tiles on a GPU (``tiles.cpp``), SFPR with it in the same kernel.
+"""SFPR, DCT and quantization of 8x8 tiles on a GPU (``tiles.cpp``).
 
 A thread has a tile, whose 64 numbers are 64 vectors of a program: both passes need no other thread.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import torch
 import triton
@@ -15,7 +13,7 @@ from actcodec.torch import dct
 from actcodec.torch.kernels.launch import join8, run, split8, store
 from actcodec.torch.kernels.sfpr import dequantized, quantized
 
-__all__ = ["decode", "encode", "restore", "transform"]
+__all__ = ["decode", "encode"]
 
 TILES = 32  # of a program
 FRACTION_BITS = tl.constexpr(dct.FRACTION_BITS)
@@ -101,33 +99,37 @@ def row_of_tiles(tile, i: tl.constexpr, blocks, across, rows, width, N: tl.const
 
 
 @triton.jit
-def encode_kernel(x, k, table, q, blocks, across, rows, width, height, channels, SCALED: tl.constexpr,
-                  SIGNS: tl.constexpr, WAY: tl.constexpr, N: tl.constexpr):
+def place_of(tile, blocks, i: tl.constexpr, j: tl.constexpr, LINES: tl.constexpr):
+    """The place of a coefficient of tiles: in a block, column by column, if LINES, or in a row of all tiles."""
+    return tile * 64 + 8 * j + i if LINES else (8 * i + j) * blocks + tile
+
+
+@triton.jit
+def encode_kernel(x, k, table, q, blocks, across, rows, width, height, channels, SIGNS: tl.constexpr,
+                  WAY: tl.constexpr, LINES: tl.constexpr, N: tl.constexpr):
     tile = tl.program_id(0).to(tl.int64) * N + tl.arange(0, N)
     lines = ()
     for i in tl.static_range(8):
         row, place, inside = row_of_tiles(tile, i, blocks, across, rows, width, N)
-        value = tl.load(x + place, inside, 0)
-        if SCALED:
-            scale = tl.load(k + row // height % channels)[:, None]
-            value = quantized(value.to(tl.float32), scale, SIGNS)
-        lines = lines + (forward(split8(value.to(tl.int32), N), FIRST),)
+        scale = tl.load(k + row // height % channels)[:, None]
+        value = quantized(tl.load(x + place, inside, 0).to(tl.float32), scale, SIGNS)
+        lines = lines + (forward(split8(value, N), FIRST),)
     for j in tl.static_range(8):
         column = forward(column_of(lines, j), SECOND)
         for i in tl.static_range(8):
             y = quantized_coefficient(column[i], table, 8 * i + j, WAY)
-            tl.store(q + (8 * i + j) * blocks + tile, y.to(tl.int8), tile < blocks)
+            tl.store(q + place_of(tile, blocks, i, j, LINES), y.to(tl.int8), tile < blocks)
 
 
 @triton.jit
-def decode_kernel(q, table, r, x, blocks, across, rows, width, height, channels, SCALED: tl.constexpr,
-                  WAY: tl.constexpr, N: tl.constexpr):
+def decode_kernel(q, table, r, x, blocks, across, rows, width, height, channels, WAY: tl.constexpr,
+                  LINES: tl.constexpr, N: tl.constexpr):
     tile = tl.program_id(0).to(tl.int64) * N + tl.arange(0, N)
     columns = ()
     for j in tl.static_range(8):
         column = ()
         for i in tl.static_range(8):
-            y = tl.load(q + (8 * i + j) * blocks + tile, tile < blocks, 0).to(tl.int32)
+            y = tl.load(q + place_of(tile, blocks, i, j, LINES), tile < blocks, 0).to(tl.int8).to(tl.int32)
             column = column + (coefficient(y, table, 8 * i + j, WAY),)
         columns = columns + (inverse(column, FIRST),)
     # as in golden: half up would lift every pixel, so half of a row has half a step less
@@ -136,11 +138,7 @@ def decode_kernel(q, table, r, x, blocks, across, rows, width, height, channels,
         value = join8(inverse(column_of(columns, i), SECOND), N)
         value = tl.minimum(tl.maximum(value + half >> 6, -128), 127)
         row, place, inside = row_of_tiles(tile, i, blocks, across, rows, width, N)
-        if SCALED:
-            value = dequantized(value, tl.load(r + row // height % channels)[:, None])
-            store(x, place, value, inside)
-        else:
-            tl.store(x + place, value.to(tl.int8), inside)
+        store(x, place, dequantized(value, tl.load(r + row // height % channels)[:, None]), inside)
 
 
 def _geometry(rows, width):
@@ -151,26 +149,15 @@ def _geometry(rows, width):
 
 
 def encode(x: torch.Tensor, rows: int, width: int, height: int, channels: int, k: torch.Tensor, signs: bool, way: int,
-           table: torch.Tensor, q: torch.Tensor) -> None:
-    """:func:`transform` of what SFPR makes of floats; a plane of ``height`` rows has a scale."""
+           lines: bool, table: torch.Tensor, q: torch.Tensor) -> None:
+    """A plane of ``height`` rows has a scale."""
     programs, shape = _geometry(rows, width)
-    run(encode_kernel, programs, x, k, table, q, *shape, height, channels, warps=1, SCALED=True, SIGNS=signs, WAY=way,
+    run(encode_kernel, programs, x, k, table, q, *shape, height, channels, warps=1, SIGNS=signs, WAY=way, LINES=lines,
         N=TILES)
 
 
-def decode(q: torch.Tensor, rows: int, width: int, height: int, channels: int, r: torch.Tensor, way: int,
+def decode(q: torch.Tensor, rows: int, width: int, height: int, channels: int, r: torch.Tensor, way: int, lines: bool,
            table: torch.Tensor, x: torch.Tensor) -> None:
     """The inverse of :func:`encode`."""
     programs, shape = _geometry(rows, width)
-    run(decode_kernel, programs, q, table, r, x, *shape, height, channels, warps=1, SCALED=True, WAY=way, N=TILES)
-
-
-def transform(y: torch.Tensor, rows: int, width: int, way: int, table: torch.Tensor, q: torch.Tensor) -> None:
-    programs, shape = _geometry(rows, width)
-    run(encode_kernel, programs, y, table, table, q, *shape, rows, 1, warps=1, SCALED=False, SIGNS=False, WAY=way,
-        N=TILES)
-
-
-def restore(q: torch.Tensor, rows: int, width: int, way: int, table: torch.Tensor, y: Any) -> None:
-    programs, shape = _geometry(rows, width)
-    run(decode_kernel, programs, q, table, table, y, *shape, rows, 1, warps=1, SCALED=False, WAY=way, N=TILES)
+    run(decode_kernel, programs, q, table, r, x, *shape, height, channels, warps=1, WAY=way, LINES=lines, N=TILES)
