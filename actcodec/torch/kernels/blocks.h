@@ -92,6 +92,17 @@ static inline uint64_t bits_of(const uint8_t *bytes) {
     return bits;
 }
 
+// A bit for each of 64 bytes that is above its limit.
+static inline uint64_t bits_above(const uint8_t *x, const uint8_t *limit) {
+#ifdef __AVX512BW__
+    return _mm512_cmpgt_epu8_mask(_mm512_loadu_si512(x), _mm512_loadu_si512(limit));
+#else
+    uint8_t above[N];
+    for (int v = 0; v < N; v++) above[v] = x[v] > limit[v];
+    return bits_of(above);
+#endif
+}
+
 // The reverse, bytes of 0 or 255.
 static inline void bytes_of(uint64_t bits, uint8_t *bytes) {
 #if defined(__AVX512BW__)
@@ -111,7 +122,15 @@ static inline void bytes_of(uint64_t bits, uint8_t *bytes) {
 #endif
 }
 
-// The low bits of the halves of a word, moved apart to where a mask has them.
+// The bits of the halves of a word that a mask of the low ones picks, moved together; and the reverse.
+static inline uint64_t picked_halves(uint64_t x, uint64_t mask) {
+#ifdef __BMI2__
+    return _pext_u64(x, mask);
+#else
+    return (x & uint32_t(mask)) | (x & mask) >> 32 << __builtin_popcount(uint32_t(mask));
+#endif
+}
+
 static inline uint64_t spread_halves(uint64_t x, uint64_t mask) {
 #ifdef __BMI2__
     return _pdep_u64(x, mask);
@@ -217,33 +236,4 @@ template <class Code> static int64_t decode(const Code &code, const uint8_t *pay
         }
     });
     return 0;
-}
-
-// ---- tiles, with a row of n values for each place, and blocks, column by column
-
-// Rows of UNIT bytes, a line of the cache: eight at a time, since more of them may exclude each other from it.
-template <bool back, bool whole> static inline void exchange_unit(const uint8_t *from, int64_t n, uint8_t *to, int64_t b,
-                                                                  int64_t some) {
-    const int64_t count = whole ? UNIT : some;
-    for (int64_t column = 0; column < 8; column++) {
-        Squares<8> x = {};
-        auto words = [&](auto f) {
-            for (int64_t j = 0; j < 8; j++)
-                for (int64_t i = 0; i < 8 && 8 * j + i < count; i++) f(x[i][j], N * (b + 8 * j + i) + 8 * column);
-        };
-        if (back) {
-            words([&](uint64_t &word, int64_t place) { word = load64(from + place); });
-            transpose<8>(x);
-            for (int64_t row = 0; row < 8; row++) memcpy(to + (8 * row + column) * n + b, x[row], count);
-        } else {
-            for (int64_t row = 0; row < 8; row++) memcpy(x[row], from + (8 * row + column) * n + b, count);
-            transpose<8>(x);
-            words([&](uint64_t &word, int64_t place) { memcpy(to + place, &word, 8); });
-        }
-    }
-}
-
-template <bool back> static void exchange(const uint8_t *from, int64_t n, uint8_t *to, int64_t first, int64_t last) {
-    for (; last - first >= UNIT; first += UNIT) exchange_unit<back, true>(from, n, to, first, UNIT);
-    if (first < last) exchange_unit<back, false>(from, n, to, first, last - first);
 }

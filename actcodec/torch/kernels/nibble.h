@@ -27,6 +27,17 @@ static inline void unions(const uint8_t *x, bool straight, uint32_t *folded, uin
     }
 }
 
+// A bit for each group whose bits are above its limit.
+static inline uint32_t groups_above(const uint32_t *all, const uint32_t *limit) {
+#ifdef __AVX512F__
+    return _mm512_cmpgt_epu32_mask(_mm512_loadu_si512(all), _mm512_loadu_si512(limit));
+#else
+    uint32_t above = 0;
+    for (int g = 0; g < GROUPS; g++) above |= uint32_t(all[g] > limit[g]) << g;
+    return above;
+#endif
+}
+
 // A table is the widths of 16 groups and four codes, ascending for each group.
 struct Nibble {
     static constexpr int RAW = 64, MOST = 118, MISFIT = 1 << 10;
@@ -54,53 +65,44 @@ struct Nibble {
     static uint32_t planes(uint32_t x) { return SWAPS[3](SWAPS[2](SWAPS[1](SWAPS[0](x)))); }  // bit j of value v to 4j + v
     static uint32_t values(uint32_t x) { return SWAPS[0](SWAPS[1](SWAPS[2](SWAPS[3](x)))); }
 
-    struct Plan {
-        uint32_t folded[GROUPS], widths[GROUPS], codes;
-        uint8_t head;
-    };
+    uint64_t mask(uint32_t codes, int pair) const { return masks[pair][codes >> 4 * pair & 15]; }
 
-    void plan(const uint8_t *x, Plan &p) const {
-        uint32_t all[GROUPS], folded[GROUPS], widths[GROUPS], total = 0, codes = 0;
+    // The groups of a block, folded, and the first byte and the codes of their widths.
+    uint8_t plan(const uint8_t *x, uint32_t *folded, uint32_t &codes) const {
+        uint32_t all[GROUPS], above[3], total = 0;
         unions(x, straight, folded, all);
+        for (int code = 0; code < 3; code++) above[code] = groups_above(all, limit[code]);
+        codes = spread(above[1], 0xaaaaaaaa) | spread((above[0] & ~above[1]) | above[2], 0x55555555);
         for (int g = 0; g < GROUPS; g++) {
-            uint32_t w = more[0][g], above = 0;
-            for (int code = 0; code < 3; code++) {
-                w += all[g] > limit[code][g] ? more[code + 1][g] : 0;
-                above += all[g] > limit[code][g];
-            }
-            widths[g] = w;
-            total += w + (all[g] > limit[3][g] ? more[4][g] : 0);
-            codes |= above << 2 * g;
+            uint32_t width = more[0][g];
+            for (int code = 0; code < 4; code++) width += all[g] > limit[code][g] ? more[code + 1][g] : 0;
+            total += width;
         }
-        memcpy(p.folded, folded, sizeof folded);
-        memcpy(p.widths, widths, sizeof widths);
-        p.codes = codes;
-        p.head = is_zero(x) ? 0 : total > MOST ? RAW : 4 + (total + 1) / 2;
+        return is_zero(x) ? 0 : total > MOST ? RAW : 4 + (total + 1) / 2;
     }
 
     int64_t size(const uint8_t *x) const {
-        Plan p;
-        plan(x, p);
-        return step(p.head);
+        uint32_t folded[GROUPS], codes;
+        return step(plan(x, folded, codes));
     }
 
     int64_t encode(const uint8_t *x, uint8_t *to) const {
-        Plan p;
-        plan(x, p);
-        to[0] = p.head;
-        if (!p.head) return 1;
-        uint32_t groups[GROUPS];
-        for (int g = 0; g < GROUPS; g++) groups[g] = planes(p.folded[g]);
-        if (p.head == RAW) {
+        uint32_t groups[GROUPS], codes;
+        to[0] = plan(x, groups, codes);
+        if (!to[0]) return 1;
+        for (int g = 0; g < GROUPS; g++) groups[g] = planes(groups[g]);
+        if (to[0] == RAW) {
             memcpy(to + 1, groups, N);
         } else {
-            memcpy(to + 1, &p.codes, 4);
+            memcpy(to + 1, &codes, 4);
             Writer writer{to + 5};
-            for (int g = 0; g < GROUPS; g += 2)
-                writer.put(groups[g] | uint64_t(groups[g + 1]) << 4 * p.widths[g], 4 * (p.widths[g] + p.widths[g + 1]));
+            for (int pair = 0; pair < GROUPS / 2; pair++) {
+                const uint64_t own = mask(codes, pair);
+                writer.put(picked_halves(load64(groups + 2 * pair), own), __builtin_popcountll(own));
+            }
             writer.end();
         }
-        return step(p.head);
+        return step(to[0]);
     }
 
     // To planes, which `finish` takes.
@@ -113,9 +115,9 @@ struct Nibble {
             Reader reader{from + 5};
             uint32_t codes = load64(from + 1);
             for (int pair = 0; pair < GROUPS / 2; pair++) {
-                uint64_t mask = masks[pair][codes >> 4 * pair & 15];
-                mask = spread_halves(reader.get(__builtin_popcountll(mask)), mask);
-                memcpy(x + 8 * pair, &mask, 8);
+                const uint64_t own = mask(codes, pair);
+                const uint64_t groups = spread_halves(reader.get(__builtin_popcountll(own)), own);
+                memcpy(x + 8 * pair, &groups, 8);
             }
         }
     }

@@ -48,12 +48,8 @@ struct Rice {
         for (int v = 0; v < N; v++) u[v] = fold(x[v], straight);
         for (int i = 0; i < 3; i++)
             for (int v = 0; v < N; v++) above[i][v] = u[v] > limit[i][v];
-        uint8_t i = 0;  // of e
-        for (int v = 0; v < N; v++) {
-            uint8_t one = 0;
-            for (int j = 0; j < 4; j++) one += u[v] > enough[j][v];
-            i = std::max(i, one);
-        }
+        uint8_t i = 0;  // of e: what is above one limit is above the ones before
+        for (int j = 0; j < 4; j++) i += bits_above(u, enough[j]) != 0;
         const uint8_t *longer = masks[i & 3], always = !straight;
         for (int v = 0; v < N; v++) {
             own[v] = (mask[v] & -(always | above[0][v])) | (longer[v] & -above[2][v]);
@@ -62,7 +58,7 @@ struct Rice {
         }
         memcpy(p.mask, own, N);
         memcpy(p.mantissa, rest, N);
-        for (int j = 0; j < 3; j++) p.planes[j] = bits_of(above[j]);
+        for (int j = 0; j < 3; j++) p.planes[j] = bits_above(u, limit[j]);
         uint64_t some = p.planes[0] | p.planes[0] >> 1;
         p.group = picked(some | some >> 2, 0x1111111111111111);
         p.present = p.group | ((1u << (GROUPS - flags)) - 1);

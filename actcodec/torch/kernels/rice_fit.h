@@ -66,14 +66,23 @@ class Fit {
     const bool straight;
     const int parts;
     int64_t used = 0, n;  // blocks that are not zero: the others have a byte under any table; room for them
-    std::vector<uint8_t> u;  // a row for each place of a tile
+    std::vector<uint8_t> u;  // of UNIT blocks, a row for each place of a tile
     std::vector<int> values[DIAGONALS];  // of each part
     std::vector<Unit> known[DIAGONALS][8];
     Parameters best;
     std::vector<Unit> now;                         // all parts, with the best table so far
     std::vector<std::vector<Union>> below, above;  // of the parts before one, and from one on
 
-    const uint8_t *row(int v) const { return u.data() + n * (8 * (v % 8) + v / 8); }
+    const uint8_t *row(int64_t unit, int v) const { return u.data() + UNIT * (N * unit + 8 * (v % 8) + v / 8); }
+
+    // Eight blocks, from so many on.
+    void add(const uint8_t (&some)[8][N], int64_t b) {
+        Squares<8> x;
+        memcpy(x, some, sizeof x);
+        transpose<8>(x);
+        uint8_t *to = u.data() + b / UNIT * UNIT * N + b % UNIT;
+        for (int64_t place = 0; place < N; place++) memcpy(to + UNIT * place, &x[place / 8][place % 8], 8);
+    }
 
     int64_t units() const { return (used + UNIT - 1) / UNIT; }
 
@@ -94,7 +103,7 @@ class Fit {
         uint8_t planes[UNIT] = {}, third[UNIT] = {}, coded[UNIT] = {}, most[UNIT] = {}, need[UNIT] = {};
         uint16_t groups[UNIT] = {}, bits[UNIT];  // no pointer sees these: vectors
         for (int v : values[part]) {
-            const uint8_t *from = row(v) + UNIT * i;
+            const uint8_t *from = row(i, v);
             const uint16_t group = 1 << v / 4;
             for (int b = 0; b < UNIT; b++) {
                 const uint8_t u = from[b];
@@ -155,7 +164,8 @@ class Fit {
             double mean = 0;
             for (int v : values[part]) {
                 uint32_t sum = 0;
-                for (int64_t i = 0; i < n; i++) sum += row(v)[i];
+                for (int64_t i = 0; i < units(); i++)
+                    for (int64_t b = 0; b < UNIT; b++) sum += row(i, v)[b];
                 mean += double(sum) / std::max<int64_t>(blocks, 1);
             }
             means[part] = mean / values[part].size();
@@ -170,13 +180,15 @@ public:
     // Of every `step`th block of x.
     Fit(const uint8_t *x, int64_t blocks, int64_t step, bool straight)
         : straight(straight), parts(straight ? 1 : DIAGONALS), n((blocks + UNIT - 1) / UNIT * UNIT), u(N * n) {
-        std::vector<uint8_t> some(N * n);
+        uint8_t some[8][N] = {};
         for (int64_t i = 0; i < blocks; i++) {
             const uint8_t *block = x + N * step * i;
-            if (!is_zero(block)) memcpy(some.data() + N * used++, block, N);
+            if (is_zero(block)) continue;
+            for (int v = 0; v < N; v++) some[used % 8][v] = fold(block[v], straight);
+            if (++used % 8 == 0) add(some, used - 8);
         }
-        exchange<true>(some.data(), n, u.data(), 0, n);
-        for (int64_t i = 0; i < N * n; i++) u[i] = fold(u[i], straight);
+        for (int64_t i = used % 8; i % 8; i++) memset(some[i], 0, N);
+        if (used % 8) add(some, used / 8 * 8);
         for (int v = 0; v < N; v++) values[straight ? 0 : v / 8 + v % 8].push_back(v);
         best = start(blocks);
         now.resize(units());
@@ -194,8 +206,11 @@ public:
         const int steps = parts + 4 + 1 + 3;
         auto same = [&](int64_t i) { return now[i]; };
         int64_t least = total(best, same);
+        bool fresh = false;  // unions are those of the best table
         for (int failed = 0, change = 1;; change = -change) {
-            for (int part = parts; part--;) unite(above[part], above[part + 1], part);
+            for (int part = fresh ? 0 : parts; part--;) unite(above[part], above[part + 1], part);
+            bool changed = !fresh;
+            fresh = true;
             for (int step = 0; step < steps; step++) {
                 Parameters table = best;
                 int i = step - parts;
@@ -219,12 +234,13 @@ public:
                     if ((better = size < least)) {
                         least = size;
                         for (int64_t i = 0; i < units(); i++) now[i] = other(i);
+                        changed = true, fresh = false;
                     }
                 }
                 if (better) best = table;
                 failed = better ? 0 : failed + 1;
                 if (failed == 2 * steps) return best;
-                if (i < 0) unite(below[step + 1], below[step], step);
+                if (i < 0 && changed) unite(below[step + 1], below[step], step);
             }
         }
     }
