@@ -227,7 +227,6 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
             entry.account = Account(self._meter, saved.storage(tensor), memory)
         else:  # a picture may be a view of the data set, which is there anyway
             entry.account = Account(self._meter, saved.key(tensor), size)
-        weakref.finalize(entry, entry.account.close).atexit = False
         return entry
 
     def _unfit(self, tensor, size, graph):
@@ -263,8 +262,8 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
                 self._left[f"of kind {'mask' if need else entry.kind} without a rule"] += 1
             self._compressed |= not form.uncompressed
             entry.row.update(entry)
-            entry.account.hold(any(form.uncompressed for form in entry.forms.values()),
-                               sum(form.packed.held for form in entry.forms.values() if not form.uncompressed))
+            compressed = entry.compressed
+            entry.account.hold(len(compressed) < len(entry.forms), sum([form.packed.held for form in compressed]))
         return need
 
     def _form(self, entry, need, tensor):
@@ -299,7 +298,9 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
     def _row(self, tensor, kind):
         """The row of the report for the next tensor of this layer."""
         layer, number = self.layers.next()
-        row = self._rows.setdefault((layer, number), Row(layer))
+        row = self._rows.get((layer, number))
+        if row is None:
+            self._rows[layer, number] = row = Row(layer)
         row.begin(tensor, kind)
         return row
 

@@ -91,6 +91,11 @@ class Entry:
         self.account: Any = None
         self.signed = False  # its values' signs have to be exact
 
+    @property
+    def compressed(self) -> list[Form]:
+        """Forms other than the tensor as it is."""
+        return [form for form in self.forms.values() if not form.uncompressed]
+
     def replace(self, old: Need, new: Need | None) -> None:
         """Operations that need ``old`` use the form for ``new`` from now on."""
         self.forms[new].users += self.forms.pop(old).users

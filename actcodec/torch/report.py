@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -47,13 +46,12 @@ class Row:
 
     def update(self, entry: Any) -> None:
         """Updates the row from the forms of an :class:`~actcodec.torch.entry.Entry`."""
-        packed = [form.packed for form in entry.forms.values() if not form.uncompressed]
-        left = self.nbytes if any(form.uncompressed for form in entry.forms.values()) else 0
-        self.payload = sum((one.payload for one in packed), left)
-        self.side = sum(one.side for one in packed)
-        self.held = sum((one.held for one in packed), left)
-        values = entry.forms.get(None)
-        masks = [form for need, form in entry.forms.items() if need is not None and not form.uncompressed]
+        values, compressed = entry.forms.get(None), entry.compressed
+        left = self.nbytes if len(compressed) < len(entry.forms) else 0
+        self.payload = sum([form.packed.payload for form in compressed], left)
+        self.side = sum([form.packed.side for form in compressed])
+        self.held = sum([form.packed.held for form in compressed], left)
+        masks = [form for form in compressed if form is not values]
         self.mask = "" if values is None else masks[0].mode if masks else values.mask
         if values is None and entry.kind not in OTHER and entry.kind != "index" and entry.forms:
             self.kind = "mask"
@@ -86,48 +84,53 @@ class Meter:
 
     def __init__(self) -> None:
         self.now, self.peak = [0, 0], [0, 0]  # without and with compression
-        self._users: tuple[Counter[Any], Counter[Any]] = Counter(), Counter()  # of each memory
+        self._users: tuple[dict[Any, int], dict[Any, int]] = {}, {}  # of each memory
 
     def add(self, side: Any, memory: Any, size: int) -> None:
         """Counts a memory of ``size`` bytes, once for all tensors in it; ``side`` 0 is without, 1 with compression."""
-        self._users[side][memory] += 1
-        if self._users[side][memory] == 1:
-            self.now[side] += size
-            self.peak[side] = max(self.peak[side], self.now[side])
+        users = self._users[side]
+        if memory in users:
+            users[memory] += 1
+        else:
+            users[memory] = 1
+            self.change(side, size)
 
     def drop(self, side: Any, memory: Any, size: int) -> None:
         """The inverse of :meth:`add`."""
-        self._users[side][memory] -= 1
-        if not self._users[side][memory]:
-            del self._users[side][memory]
-            self.now[side] -= size
+        users = self._users[side]
+        users[memory] -= 1
+        if not users[memory]:
+            del users[memory]
+            self.change(side, -size)
+
+    def change(self, side: Any, size: int) -> None:
+        """Counts ``size`` bytes more."""
+        self.now[side] += size
+        if self.now[side] > self.peak[side]:
+            self.peak[side] = self.now[side]
 
 
 class Account:
-    """What one tensor holds, for a :class:`Meter`: ``memory`` identifies the ``size`` bytes that autograd would keep
-    for it, which it may share with others."""
+    """What one tensor holds while this object lives, for a :class:`Meter`: ``memory`` identifies the ``size`` bytes
+    that autograd would keep for it, which it may share with others."""
 
     def __init__(self, meter: Any, memory: Any, size: int) -> None:
         self._meter, self._without = meter, (memory, size)
-        self._with: list[tuple[Any, int]] = []
-        meter.add(0, *self._without)
+        self._left, self._size = False, 0
+        meter.add(0, memory, size)
 
-    def hold(self, memory: Any, size: int) -> None:
-        """The tensor is kept as it is, if ``memory``, and also as ``size`` bytes of its own."""
-        allocations = [self._without] if memory else []
-        self._change(allocations + [(object(), size)] if size else allocations)
+    def hold(self, left: bool, size: int) -> None:
+        """The tensor is kept as it is, if ``left``, and also as ``size`` bytes of its own."""
+        if self._left:
+            self._meter.drop(1, *self._without)
+        self._meter.change(1, size - self._size)
+        if left:
+            self._meter.add(1, *self._without)
+        self._left, self._size = left, size
 
-    def close(self) -> None:
-        """The tensor is no longer kept."""
-        self._change([])
+    def __del__(self) -> None:
+        self.hold(False, 0)
         self._meter.drop(0, *self._without)
-
-    def _change(self, allocations):
-        for one in self._with:
-            self._meter.drop(1, *one)
-        self._with = allocations
-        for one in allocations:
-            self._meter.add(1, *one)
 
 
 class Report:
