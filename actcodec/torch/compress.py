@@ -135,7 +135,7 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
         """The layer that saved a tensor first, and its values as the backward pass will see them; None for a tensor
         that was not saved."""
         entry = self._entries.get(saved.key(tensor))
-        if entry is None or entry.row is None or None not in entry.forms:
+        if entry is None or None not in entry.forms:
             return None
         return entry.row.layer, entry.strided(entry.forms[None].values(entry), tensor.shape, tensor.stride())
 
@@ -183,27 +183,25 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
         if not saved.plain(tensor):
             self._left[f"of class {type(tensor).__name__}, sparse, nested or without data"] += 1
             return tensor.detach()
+        if self.layers.own(tensor):
+            return Form(tensor)
         need = TRUE if tensor.dtype is torch.bool and saved.compiled_graph() else self._operations.need(tensor)
         entry = self._entries.get(key := saved.key(tensor))
         if entry is None:
             self._entries[key] = entry = self._new(tensor, need)
-        if entry.row is None:
-            need = None
-        elif need not in entry.forms:
+        if need not in entry.forms:
             need = self._keep(entry, need, tensor)
         if need in entry.forms:
             entry.forms[need].users += 1
         return entry, need, tensor.shape, tensor.stride()
 
     def _unpack(self, packed):
+        if isinstance(packed, Form):
+            return packed.exact(packed.packed.shape)
         return packed if isinstance(packed, torch.Tensor) else packed[0].restore(*packed[1:])
 
     def _new(self, tensor, need):
         """A new entry for a tensor."""
-        if self.layers.own(tensor):
-            entry = Entry(tensor, "other", None)
-            entry.forms[None] = Form(tensor)
-            return entry
         graph = None if tensor.requires_grad else saved.compiled_graph()
         memory = tensor.untyped_storage().nbytes()
         size = min(tensor.nbytes, memory)  # less, where it was expanded

@@ -66,6 +66,14 @@ class Form:
         """The mode of the bits that are packed with the values, if any."""
         return getattr(self.codec, "mask", "")
 
+    def exact(self, shape: torch.Size) -> torch.Tensor:
+        """The tensor that is kept as it is. Raises RuntimeError, with the ``shape`` of its user, if it was changed in
+        place."""
+        if self.packed._version != self.version:
+            raise RuntimeError(f"a tensor of shape {tuple(shape)} needed for gradient computation was changed in "
+                               f"place: it is at version {self.packed._version}, expected {self.version}")
+        return self.packed
+
     def values(self, entry: Entry) -> torch.Tensor:
         """The tensor of an entry as backward passes will see it."""
         if self.uncompressed:
@@ -107,10 +115,7 @@ class Entry:
         if form is None or (need is SHAPE and not form.uncompressed):
             return torch.empty_strided(shape, stride, dtype=self.dtype, device=self.device).zero_()
         if form.uncompressed:
-            if form.packed._version != form.version:
-                raise RuntimeError(f"a tensor of shape {tuple(shape)} needed for gradient computation was changed in "
-                                   f"place: it is at version {form.packed._version}, expected {form.version}")
-            return self.strided(form.packed, shape, stride)
+            return self.strided(form.exact(shape), shape, stride)
         values, start = form.cache, time.perf_counter()
         if values is None:
             with torch.no_grad():
