@@ -188,7 +188,7 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
         need = TRUE if tensor.dtype is torch.bool and saved.compiled_graph() else self._operations.need(tensor)
         entry = self._entries.get(key := saved.key(tensor))
         if entry is None:
-            self._entries[key] = entry = self._new(tensor, need)
+            self._entries[key] = entry = self._new(tensor, need, key)
         if need not in entry.forms:
             need = self._keep(entry, need, tensor)
         if need in entry.forms:
@@ -200,7 +200,7 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
             return packed.exact(packed.packed.shape)
         return packed if isinstance(packed, torch.Tensor) else packed[0].restore(*packed[1:])
 
-    def _new(self, tensor, need):
+    def _new(self, tensor, need, key):
         """A new entry for a tensor."""
         graph = None if tensor.requires_grad else saved.compiled_graph()
         memory = tensor.untyped_storage().nbytes()
@@ -219,12 +219,13 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
             self._left[why] += 1
         else:
             kind = saved.kind_of_values(tensor) if graph else saved.kind(tensor)
-        entry = Entry(tensor, kind, self._row(tensor, kind))
-        entry.signed = graph is not None and kind == "relu"
         if tensor.requires_grad:  # a view keeps all of it alive
-            entry.account = Account(self._meter, saved.storage(tensor), memory)
+            place, size = saved.memory(tensor), memory
         else:  # a picture may be a view of the data set, which is there anyway
-            entry.account = Account(self._meter, saved.key(tensor), size)
+            place = key
+        account = Account(self._meter, saved.reference(tensor), place, size)
+        entry = Entry(tensor, kind, self._row(tensor, kind), account)
+        entry.signed = graph is not None and kind == "relu"
         return entry
 
     def _unfit(self, tensor, size, graph):

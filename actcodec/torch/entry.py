@@ -91,12 +91,11 @@ class Entry:
     """A tensor that is kept, once for all operations that need the same of it: ``forms`` by what they need, None for
     its values."""
 
-    def __init__(self, tensor: torch.Tensor, kind: str, row: Any) -> None:
-        self.kind, self.row = kind, row
+    def __init__(self, tensor: torch.Tensor, kind: str, row: Any, account: Any) -> None:
+        self.kind, self.row, self.account = kind, row, account
         self.shape, self.stride, self.dtype, self.device = tensor.shape, tensor.stride(), tensor.dtype, tensor.device
         self.fills = tensor.is_contiguous() or saved.fills(self.shape, self.stride)
         self.forms: dict[Need | None, Form] = {}
-        self.account: Any = None
         self.signed = False  # its values' signs have to be exact
 
     @property

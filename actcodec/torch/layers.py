@@ -23,7 +23,7 @@ class Layers:
         self._running: list[str] = []  # the innermost one is the last
         self._numbers: Counter[str] = Counter()
         self._handles: list[Any] = []
-        self._parameters: set[Any] = set()  # memory of weights and buffers
+        self._parameters: dict[int, Any] = {}  # memory of weights and buffers, with a reference to it
         self._lazy = False
 
     def attach(self) -> None:
@@ -51,14 +51,15 @@ class Layers:
 
     def own(self, tensor: torch.Tensor) -> bool:
         """Whether a tensor is in the memory of a weight or buffer."""
-        return saved.storage(tensor) in self._parameters
+        return saved.memory(tensor) in self._parameters
 
     def _find_parameters(self):
         """Notes the memory of all parameters and buffers; those of lazy modules only once they are initialized."""
         tensors = [*self.model.parameters(), *self.model.buffers()]
         lazy = [is_lazy(tensor) for tensor in tensors]
         self._lazy = any(lazy)
-        self._parameters = {saved.storage(tensor) for tensor, wait in zip(tensors, lazy, strict=True)
+        self._parameters = {saved.memory(tensor): saved.reference(tensor)
+                            for tensor, wait in zip(tensors, lazy, strict=True)
                             if not wait and saved.plain(tensor) and tensor.numel()}
 
     def call(self, name: str) -> None:

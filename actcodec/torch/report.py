@@ -112,10 +112,10 @@ class Meter:
 
 class Account:
     """What one tensor holds while this object lives, for a :class:`Meter`: ``memory`` identifies the ``size`` bytes
-    that autograd would keep for it, which it may share with others."""
+    that autograd would keep for it, which it may share with others. Holds a ``reference`` to that memory."""
 
-    def __init__(self, meter: Any, memory: Any, size: int) -> None:
-        self._meter, self._without = meter, (memory, size)
+    def __init__(self, meter: Any, reference: Any, memory: Any, size: int) -> None:
+        self._meter, self._reference, self._without = meter, reference, (memory, size)
         self._left, self._size = False, 0
         meter.add(0, memory, size)
 

@@ -9,8 +9,8 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from actcodec.codecs.compressed import MOST_DIMENSIONS
 
-__all__ = ["FLOATS", "compiled_graph", "fills", "inside", "key", "kind", "kind_of_values", "of_leaf", "plain",
-           "shape_of", "storage"]
+__all__ = ["FLOATS", "compiled_graph", "fills", "inside", "key", "kind", "kind_of_values", "memory", "of_leaf", "plain",
+           "reference", "shape_of"]
 
 FLOATS = (torch.float32, torch.float16, torch.bfloat16)
 """Types that are compressed. float64 is what checks of gradients ask for."""
@@ -98,15 +98,21 @@ def fills(shape: Sequence[int], stride: Sequence[int]) -> bool:
     return True
 
 
-def storage(tensor: torch.Tensor) -> Any:
-    """Identifies a tensor's memory. Unlike an address, it is not reused while this object lives."""
+def memory(tensor: torch.Tensor) -> int:
+    """Identifies a tensor's memory: an address, which is not used again while there is a :func:`reference` to it."""
+    return tensor.untyped_storage()._cdata
+
+
+def reference(tensor: torch.Tensor) -> Any:
+    """A weak reference to a tensor's memory."""
     return StorageWeakRef(tensor.untyped_storage())
 
 
 def key(tensor: torch.Tensor) -> Any:
-    """Equal for tensors of the same values in the same memory, whatever their shape. An operation in place changes the
-    version, and so the key. A view may also mark values as conjugate or negative."""
-    place = (storage(tensor), tensor._version, tensor.storage_offset(), tensor.dtype, tensor.is_conj(), tensor.is_neg())
+    """Equal for tensors of the same values in the same memory, whatever their shape, while there is a
+    :func:`reference` to it. An operation in place changes the version, and so the key. A view may also mark values as
+    conjugate or negative."""
+    place = (memory(tensor), tensor._version, tensor.storage_offset(), tensor.dtype, tensor.is_conj(), tensor.is_neg())
     if tensor.is_contiguous() or fills(tensor.shape, tensor.stride()):
         return *place, tensor.numel()
     return *place, tuple(tensor.shape), tensor.stride()
