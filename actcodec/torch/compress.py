@@ -184,7 +184,7 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
             self._left[f"of class {type(tensor).__name__}, sparse, nested or without data"] += 1
             return tensor.detach()
         if self.layers.own(tensor):
-            return Form(tensor)
+            return Form(tensor.detach())
         need = TRUE if tensor.dtype is torch.bool and saved.compiled_graph() else self._operations.need(tensor)
         entry = self._entries.get(key := saved.key(tensor))
         if entry is None:
@@ -239,7 +239,6 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
             return f"of fewer than {max(self.min_values, 1)} values"
         return "" if size == tensor.nbytes else "expanded"
 
-    @torch.no_grad()
     def _keep(self, entry, need, tensor):
         """Keeps of a tensor what is needed, by the rules, and returns the key of its form."""
         if entry.kind in ruling.KINDS and need is SHAPE and self.rules:
@@ -252,7 +251,7 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
         if need not in entry.forms:
             tensor = entry.strided(tensor.detach(), entry.shape, entry.stride)
             entry.forms[need] = form = self._form(entry, need, tensor)
-            entry.row.encode_seconds += 0 if form.uncompressed else form.seconds
+            entry.row.encode_seconds += form.seconds
             if need is None:
                 self._share(entry, form, tensor)
                 if self._measured and form.codec:

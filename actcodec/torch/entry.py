@@ -17,34 +17,36 @@ __all__ = ["Entry", "Form", "serves"]
 
 
 class Form:
-    """One form of a tensor: what is ``need``ed of it, or its values, compressed by a ``codec``; without both, the
-    tensor as it is. A ``host`` takes the payload."""
+    """One form of a detached tensor: what is ``need``ed of it, or its values, compressed by a ``codec``; without both,
+    the tensor as it is. A ``host`` takes the payload."""
 
     def __init__(self, tensor: torch.Tensor, codec: Any = None, need: Need | None = None,
                  host: HostMemory | None = None) -> None:
         self.codec, self.need = codec, need
+        self.uncompressed = codec is None and need is None  # the tensor as it is
         self.users = self.reads = 0
         self.cache: torch.Tensor | None = None
-        start = time.perf_counter()
-        if codec is None and need is None:
+        self.seconds = 0.0
+        if self.uncompressed:
             # detached, it does not keep its graph alive, but shares its version
-            self.packed, self.version = tensor.detach(), tensor._version
-        elif need is None:
-            values = tensor.detach().resolve_neg().contiguous()
-            values = values if hasattr(codec, "reads") and codec.reads(values) else values.float()
-            self.packed = codec.encode(values.view(saved.shape_of(values.shape)))
+            self.packed, self.version = tensor, tensor._version
         else:
-            self.packed = need.encode(codec, tensor)
-        self.moved = host.take(self.packed) if host is not None and not self.uncompressed else None
+            self._encode(tensor, host)
+
+    @torch.no_grad()
+    def _encode(self, tensor, host):
+        start = time.perf_counter()
+        if self.need is None:
+            values = tensor.resolve_neg().contiguous()
+            values = values if hasattr(self.codec, "reads") and self.codec.reads(values) else values.float()
+            self.packed = self.codec.encode(values.view(saved.shape_of(values.shape)))
+        else:
+            self.packed = self.need.encode(self.codec, tensor)
+        self.moved = host.take(self.packed) if host is not None else None
         if self.moved is not None:  # only figures stay here
             self.packed = replace(self.packed, data=None,
                                   held=self.packed.held if self.moved.device.type == "cpu" else 0)
         self.seconds = time.perf_counter() - start
-
-    @property
-    def uncompressed(self) -> bool:
-        """Whether this is the tensor as it is."""
-        return self.codec is None and self.need is None
 
     @cached_property
     def mode(self) -> str:
@@ -74,6 +76,7 @@ class Form:
                                f"place: it is at version {self.packed._version}, expected {self.version}")
         return self.packed
 
+    @torch.no_grad()
     def values(self, entry: Entry) -> torch.Tensor:
         """The tensor of an entry as backward passes will see it."""
         if self.uncompressed:
@@ -117,8 +120,7 @@ class Entry:
             return self.strided(form.exact(shape), shape, stride)
         values, start = form.cache, time.perf_counter()
         if values is None:
-            with torch.no_grad():
-                values = form.values(self)
+            values = form.values(self)
             self.row.decode_seconds += time.perf_counter() - start
         form.reads += 1
         form.cache = values if form.reads % form.users else None
