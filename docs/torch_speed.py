@@ -4,6 +4,7 @@
 :mod:`docs.torch_record` writes the table. Times are processor seconds of one thread; presets take turns.
 """
 
+import ctypes
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -21,10 +22,18 @@ from docs.torch_memory import Language, seconds
 __all__ = ["rows"]
 
 ROUNDS = 15
+KEEP = {-1: 2**31 - 1, -2: 2**28, -4: 0}  # of mallopt: what is left at the end of the heap, its growth, no mappings
 CHECKPOINTS = "checkpoints, no preset"
 VARIANTS = {"`jpeg-act`, nibble": ("jpeg-act", {"coder": "nibble"}),
             "`jpeg-act`, rice": ("jpeg-act", {"coder": "rice"})}
 WAYS = {f"`{name}`": (name, {}) for name in (*rules.PRESETS, "dpr-fp8", "division", "comet", "mx")} | VARIANTS
+
+
+def keep_memory() -> None:
+    """Has glibc keep what is freed, as other allocators do. Else it gives memory back to the system, in some steps more
+    than in others, and fetches it again."""
+    for option, value in KEEP.items():
+        ctypes.CDLL(None).mallopt(option, value)
 
 
 def compressed(context, loss):
@@ -54,6 +63,7 @@ def pictures(model: Resnet, x: torch.Tensor, y: torch.Tensor, run: Callable[...,
 
 def rows(ways=WAYS, rounds=ROUNDS):
     """Preset, and times of a step of each network over that of one without."""
+    keep_memory()
     torch.set_num_threads(1)
     torch.manual_seed(0)
     ratios = []

@@ -16,8 +16,8 @@ import torch
 from actcodec.golden.jpegact import nibble, rice
 from actcodec.golden.offload.blocks import BLOCK, LANES
 from actcodec.torch import kernels
-from actcodec.torch.packing import padded
-from actcodec.torch.planes import CODERS, FITTED, Planes, sample
+from actcodec.torch.packing import joined, padded
+from actcodec.torch.planes import CODERS, FITTED, Planes, best_of, sample
 
 __all__ = ["CODERS", "Encoded", "Fused", "FusedNibble", "FusedRice", "Native", "NativeNibble", "NativeRice", "Payload",
            "coder_of", "decode", "lines", "smallest", "values_of_lines"]
@@ -27,7 +27,7 @@ MOST = 1 + BLOCK  # bytes of a block in either code
 
 
 class Payload(NamedTuple):
-    """A tensor of so many blocks, encoded as golden does."""
+    """A tensor of so many blocks, encoded as golden does with a table, which is one of a coder by kernels."""
 
     data: torch.Tensor
     blocks: int
@@ -56,8 +56,13 @@ class Native:
 
     @staticmethod
     def arguments(table: Any) -> tuple[Any, ...]:
-        """What kernels know of a table."""
+        """What kernels get of a table."""
         raise NotImplementedError
+
+    @staticmethod
+    def table(table: Any) -> Any:
+        """Golden's table."""
+        return table
 
     def fit(self, x: torch.Tensor, straight: bool) -> Any:
         """The best table for blocks."""
@@ -65,30 +70,31 @@ class Native:
 
     def size(self, x: torch.Tensor, table: Any) -> int:
         """Bytes of the payload."""
-        return self._call("size", x, len(x), *self.arguments(table))
+        return self._call("size", x, x.shape[0], *self.arguments(table))
 
-    def smallest(self, x: torch.Tensor, tables: list[Any]) -> tuple[Payload, int]:
-        """Blocks encoded with the best of some tables, and the bytes of the payload."""
-        *others, table = tables
+    def smallest(self, x: torch.Tensor, ways: tuple[bool, ...]) -> tuple[Payload, int]:
+        """Blocks encoded with the best table, straight or not as in ``ways``, and the bytes of the payload."""
+        *others, table = [self.fit(x, straight) for straight in ways]
         best = self.encode(x, table)  # the last one is likely to be the best: straight, for a ReLU's values
         for other in reversed(others):
-            if self.size(x, other) <= len(best.data):
+            if self.size(x, other) <= best.nbytes:
                 best = self.encode(x, other)
-        return best, len(best.data)
+        return best, best.nbytes
 
     def encode(self, x: torch.Tensor, table: Any) -> Payload:
         """Blocks encoded with a table."""
-        room, payloads = torch.empty(min(len(x), PART) * MOST, dtype=torch.uint8), []
-        for part in x.split(PART):  # a payload's size is known when it is there
-            size = self._call("encode", part, len(part), *self.arguments(table), room, len(room))
+        blocks, arguments = x.shape[0], self.arguments(table)
+        room = torch.empty(min(blocks, PART) * MOST, dtype=torch.uint8)
+        payloads = []
+        for part in x.split(PART) if blocks > PART else (x,):  # a payload's size is known when it is there
+            size = self._call("encode", part, part.shape[0], *arguments, room, room.numel())
             payloads.append(room[:size].clone())
-        data = torch.cat(payloads) if len(payloads) > 1 else payloads[0]
-        return Payload(data, len(x), table)
+        return Payload(joined(payloads), blocks, table)
 
     def decode(self, encoded: Payload) -> torch.Tensor:
         """Blocks, uint8 [n, 64]."""
         out = torch.empty(encoded.blocks, BLOCK, dtype=torch.uint8)
-        self._call("decode", encoded.data, len(encoded.data), encoded.blocks, *self.arguments(encoded.table), out)
+        self._call("decode", encoded.data, encoded.data.numel(), encoded.blocks, *self.arguments(encoded.table), out)
         return out
 
 
@@ -100,7 +106,7 @@ class NativeNibble(Native):
     def fit(self, x: torch.Tensor, straight: bool) -> nibble.Table:
         """The best table for blocks."""
         counts = torch.zeros(nibble.GROUPS, 9, dtype=torch.int64, device=x.device)
-        self._call("counts", x, len(x), int(straight), counts)
+        self._call("counts", x, x.shape[0], int(straight), counts)
         return nibble.best(counts.cpu().numpy(), straight)
 
     @staticmethod
@@ -109,24 +115,45 @@ class NativeNibble(Native):
 
 
 class NativeRice(Native):
-    """Golomb-Rice codes in planes."""
+    """Golomb-Rice codes in planes. Tables are words, as kernels get them."""
 
     name, model = "rice", rice
 
-    def fit(self, x: torch.Tensor, straight: bool) -> rice.Table:
+    def fit(self, x: torch.Tensor, straight: bool) -> int:
         """The best table for a sample of the blocks."""
-        return rice.Table.of(self._call("fit", x, len(x), FITTED, int(straight)))
+        return self.best(x, (straight,))
+
+    def best(self, x: torch.Tensor, ways: tuple[bool, ...]) -> int:
+        """The table for a sample, straight or not as in ``ways``."""
+        return self._call("fit", x, x.shape[0], FITTED, ways[0], ways[-1])
+
+    def smallest(self, x: torch.Tensor, ways: tuple[bool, ...]) -> tuple[Payload, int]:
+        """Blocks encoded with that table, and the bytes of the payload."""
+        encoded = self.encode(x, self.best(x, ways))
+        return encoded, len(encoded.data)
 
     @staticmethod
-    def arguments(table: rice.Table) -> tuple[int]:
-        return (table.word,)
+    def arguments(table: int) -> tuple[int]:
+        return (table,)
+
+    @staticmethod
+    def table(table: int) -> rice.Table:
+        """Golden's table."""
+        return rice.Table.of(table)
 
 
 class Fused(Native):
     """A coder by kernels in Triton, for which the CPU waits once for each table, and once for each payload's size."""
 
-    def smallest(self, x: torch.Tensor, tables: list[Any]) -> tuple[Payload, int]:
-        """Blocks encoded with the best of some tables, and the bytes of the payload."""
+    def smallest(self, x: torch.Tensor, ways: tuple[bool, ...]) -> tuple[Payload, int]:
+        """Blocks encoded with the best table, straight or not as in ``ways``, and the bytes of the payload."""
+        return self._smallest(x, [self.fit(x, straight) for straight in ways])
+
+    def encode(self, x: torch.Tensor, table: Any) -> Payload:
+        """Blocks encoded with a table."""
+        return self._smallest(x, [table])[0]
+
+    def _smallest(self, x: torch.Tensor, tables: list[Any]) -> tuple[Payload, int]:
         sizes = [self._sizes(x, table) for table in tables]
         ends = [one.cumsum(0) for one in sizes]
         totals = [int(one[-1]) if len(one) else 0 for one in ends]
@@ -134,10 +161,6 @@ class Fused(Native):
         data = torch.zeros(-(-least // 4), dtype=torch.int32, device=x.device)  # kernels write words
         self._call("encode", x, len(x), *self.arguments(tables[best]), ends[best], data)
         return Payload(data.view(torch.uint8)[:least], len(x), tables[best], sizes[best]), least
-
-    def encode(self, x: torch.Tensor, table: Any) -> Payload:
-        """Blocks encoded with a table."""
-        return self.smallest(x, [table])[0]
 
     def _sizes(self, x: torch.Tensor, table: Any) -> torch.Tensor:
         sizes = torch.empty(-(-len(x) // self._native.UNIT), dtype=torch.int16, device=x.device)
@@ -163,10 +186,15 @@ class FusedNibble(Fused, NativeNibble):
 class FusedRice(Fused, NativeRice):
     """Golomb-Rice codes in planes."""
 
-    def fit(self, x: torch.Tensor, straight: bool) -> rice.Table:
-        """The best table for a sample of the blocks, which the CPU finds: hundreds of steps with little to compute."""
+    def best(self, x: torch.Tensor, ways: tuple[bool, ...]) -> int:
+        """The table for a sample, straight or not as in ``ways``, which the CPU finds: hundreds of steps with little to
+        compute."""
         blocks, native = np.ascontiguousarray(sample(x)), kernels.library("blockcodes")
-        return NativeRice(native).fit(torch.from_numpy(blocks), straight) if native else rice.fit(blocks, straight)
+        return NativeRice(native).best(torch.from_numpy(blocks), ways) if native else best_of(blocks, ways).word
+
+    def smallest(self, x: torch.Tensor, ways: tuple[bool, ...]) -> tuple[Payload, int]:
+        """Blocks encoded with that table, and the bytes of the payload."""
+        return self._smallest(x, [self.best(x, ways)])
 
 
 NATIVE: dict[str, type[Native]] = {coder.name: coder for coder in (NativeNibble, NativeRice)}
@@ -183,12 +211,7 @@ def coder_of(name: str, *tensors: torch.Tensor) -> Native | None:
 
 def smallest(name: str, x: torch.Tensor, ways: tuple[bool, ...]) -> tuple[Encoded, int]:
     """Blocks encoded by a coder with the best table, straight or not as in ``ways``, and the bytes of the payload."""
-    coder = coder_of(name, x) or CODERS[name]
-    tables = [coder.fit(x, straight) for straight in ways]
-    if isinstance(coder, Native):
-        return coder.smallest(x, tables)
-    sizes = [coder.size(x, table) for table in tables]
-    return coder.encode(x, tables[sizes.index(min(sizes))]), min(sizes)
+    return (coder_of(name, x) or CODERS[name]).smallest(x, ways)
 
 
 def decode(name: str, encoded: Encoded) -> torch.Tensor:
@@ -197,7 +220,8 @@ def decode(name: str, encoded: Encoded) -> torch.Tensor:
         return CODERS[name].decode(encoded)
     if coder := coder_of(name, encoded.data):
         return coder.decode(encoded)
-    blocks = NATIVE[name].model.decode(encoded.data.cpu().numpy(), encoded.blocks, encoded.table)
+    kind = NATIVE[name]
+    blocks = kind.model.decode(encoded.data.cpu().numpy(), encoded.blocks, kind.table(encoded.table))
     return torch.from_numpy(blocks.view(np.uint8)).to(encoded.data.device)
 
 

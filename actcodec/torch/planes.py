@@ -18,7 +18,7 @@ from actcodec.golden.jpegact import nibble, rice, rice_sizes
 from actcodec.golden.offload.blocks import BLOCK, LANES
 from actcodec.torch.packing import Bits, pack_bits, pack_codes, part_of, unpack_bits, unpack_codes
 
-__all__ = ["CODERS", "Nibble", "Planes", "Rice", "sample"]
+__all__ = ["CODERS", "Nibble", "Planes", "Rice", "best_of", "sample"]
 
 GROUPS = 16
 BYTES = 0x01010101  # the lowest bit of each
@@ -81,6 +81,12 @@ class Nibble:
             place = need.long() + 9 * torch.arange(GROUPS, device=x.device)
             counts += torch.bincount(place.view(-1), minlength=9 * GROUPS).view(GROUPS, 9).cpu().numpy()
         return nibble.best(counts, straight)
+
+    def smallest(self, x: torch.Tensor, ways: tuple[bool, ...]) -> tuple[Planes, int]:
+        """Blocks encoded with the best table, straight or not as in ``ways``, and the bytes of the payload."""
+        tables = [self.fit(x, straight) for straight in ways]
+        sizes = [self.size(x, table) for table in tables]
+        return self.encode(x, tables[sizes.index(min(sizes))]), min(sizes)
 
     def plan(self, x: torch.Tensor, table: nibble.Table) -> tuple[torch.Tensor, ...]:
         """For blocks: folded values, codes and widths of groups, first bytes."""
@@ -167,12 +173,20 @@ def sample(x: torch.Tensor) -> np.ndarray:
     return x[::max(1, -(-len(x) // FITTED))].cpu().numpy()
 
 
+def best_of(blocks: np.ndarray, ways: tuple[bool, ...]) -> rice.Table:
+    """The table of the Rice code that makes blocks smallest, straight or not as in ``ways``."""
+    tables = [rice.fit(blocks, straight) for straight in ways]
+    return min(tables, key=lambda table: int(rice.measure(blocks, table).sum()))
+
+
 class Rice:
     """Golomb-Rice codes in planes."""
 
-    def fit(self, x: torch.Tensor, straight: bool) -> rice.Table:
-        """The best table for a sample of the blocks."""
-        return rice.fit(sample(x), straight)
+    def smallest(self, x: torch.Tensor, ways: tuple[bool, ...]) -> tuple[Planes, int]:
+        """Blocks encoded with the best table for a sample, straight or not as in ``ways``, and the bytes of the
+        payload."""
+        table = best_of(sample(x), ways)
+        return self.encode(x, table), self.size(x, table)
 
     def plan(self, x: torch.Tensor, table: rice.Table) -> Fields:
         """The parts of blocks, before they are packed."""

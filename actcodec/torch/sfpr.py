@@ -1,5 +1,6 @@
 """SFPR of torch tensors, bit-equal to ``golden/jpegact/sfpr.py`` (JPEG-ACT, section III-B)."""
 
+from functools import cache
 from typing import Any, NamedTuple
 
 import torch
@@ -43,15 +44,23 @@ def magnitudes(x: torch.Tensor) -> torch.Tensor:
     return torch.where(magnitude < torch.inf, magnitude, 0).amax(1)
 
 
+@cache
+def _bounds(scaling, cap, clip):
+    """Where the largest magnitude lands, how many times as large as the smallest scale others may be, the smallest
+    magnitude that matters, and the smallest scale."""
+    peak = sfpr.peak(clip)
+    return float(peak), float(sfpr.limit(scaling, cap)), float(peak / sfpr.LARGEST), float(sfpr.SMALLEST)
+
+
 def scales(x: torch.Tensor, view: Any, magnitudes: Any = magnitudes, scaling: str = "channel",
            cap: float | None = None, clip: float = sfpr.S) -> Any:
     """The :class:`Scales` of a contiguous float32 tensor. ``magnitudes`` is that function, or the same compiled; the
     other arguments are golden's."""
     shape, plain = planes(view), False
-    limit, floor = float(sfpr.limit(scaling, cap)), float(sfpr.peak(clip) / sfpr.LARGEST)
+    peak, limit, floor, smallest = _bounds(scaling, cap, clip)
     if native := kernels.of(__name__, x):
         k, r = torch.empty(2, shape.channels, device=x.device).unbind()
-        native.scales(x, *shape, float(sfpr.peak(clip)), limit, floor, float(sfpr.SMALLEST), k, r)
+        native.scales(x, *shape, peak, limit, floor, smallest, k, r)
         return Scales(k, r, plain)
     x = x.view(shape.rows, shape.length)
     if not x.is_cuda:
@@ -62,10 +71,10 @@ def scales(x: torch.Tensor, view: Any, magnitudes: Any = magnitudes, scaling: st
         largest = magnitudes(x)
     largest = largest.view(-1, shape.channels).amax(0)
     largest = torch.where(largest < TINY, 0, largest)
-    peak = torch.full_like(largest, float(sfpr.peak(clip)))
+    peak = torch.full_like(largest, peak)
     most = torch.maximum(largest, largest.max() / torch.full_like(largest, limit))
     k = torch.div(peak, most.clamp(min=floor)).bfloat16().float()
-    k = torch.where(largest == 0, 0, k.clamp(min=float(sfpr.SMALLEST)))
+    k = torch.where(largest == 0, 0, k.clamp(min=smallest))
     r = torch.where(k == 0, 0, torch.div(torch.ones_like(k), k))
     return Scales(k, r, plain and bool((k <= PLAIN).all()))
 

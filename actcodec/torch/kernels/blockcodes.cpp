@@ -2,10 +2,18 @@
 #include "nibble.h"
 #include "rice_fit.h"
 
-// The word of the table for n blocks, of which it finds it in `most` at the most, and these are less than 2^15.
-EXPORT int64_t rice_fit(const uint8_t *x, int64_t n, int64_t most, int64_t straight, int64_t) {
-    int64_t step = std::max<int64_t>((n + most - 1) / most, 1);
-    return Fit(x, (n + step - 1) / step, step, straight).descend().word(straight);
+// The word of the table for n blocks, of which it finds it in `most` at the most, and these are less than 2^15: that which
+// makes them smallest, not straight, straight, or, from first to last, either.
+EXPORT int64_t rice_fit(const uint8_t *x, int64_t n, int64_t most, int64_t first, int64_t last, int64_t) {
+    int64_t step = std::max<int64_t>((n + most - 1) / most, 1), least = INT64_MAX, word = 0;
+    for (int64_t straight = first; straight <= last; straight++) {
+        Fit fit(x, (n + step - 1) / step, step, straight);
+        Parameters best = fit.descend();
+        if (fit.least >= least) continue;
+        least = fit.least;
+        word = best.word(straight);
+    }
+    return word;
 }
 
 EXPORT int64_t rice_size(const uint8_t *x, int64_t n, int64_t word, int64_t threads) {

@@ -53,22 +53,23 @@ struct Saturation {
 };
 
 // Eight rows of bytes, as words of so many squares of 8 x 8 side by side; what is in each square is transposed.
-template <int n> using Squares = uint64_t[8][n];
+template <int n> struct Line {
+    typedef uint64_t Words __attribute__((vector_size(8 * n)));
+};
+template <int n> using Squares = typename Line<n>::Words[8];
 
-template <int far, int n> static inline void transpose_step(Squares<n> &x, uint64_t mask) {
+template <int far, class Words> static inline void transpose_step(Words (&x)[8], uint64_t mask) {
     for (int i = 0; i < 4; i++) {
-        uint64_t *low = x[i / far * 2 * far + i % far], *high = low + n * far;
-        for (int j = 0; j < n; j++) {
-            uint64_t change = (low[j] >> 8 * far ^ high[j]) & mask;
-            low[j] ^= change << 8 * far, high[j] ^= change;
-        }
+        Words &low = x[i / far * 2 * far + i % far], &high = x[i / far * 2 * far + i % far + far];
+        Words change = (low >> 8 * far ^ high) & mask;
+        low ^= change << 8 * far, high ^= change;
     }
 }
 
-template <int n> static inline void transpose(Squares<n> &x) {
-    transpose_step<1, n>(x, 0x00ff00ff00ff00ff);
-    transpose_step<2, n>(x, 0x0000ffff0000ffff);
-    transpose_step<4, n>(x, 0x00000000ffffffff);
+template <class Words> static inline void transpose(Words (&x)[8]) {
+    transpose_step<1>(x, 0x00ff00ff00ff00ff);
+    transpose_step<2>(x, 0x0000ffff0000ffff);
+    transpose_step<4>(x, 0x00000000ffffffff);
 }
 
 static inline uint32_t bits_of(float x) {

@@ -79,9 +79,12 @@ class Fit {
     void add(const uint8_t (&some)[8][N], int64_t b) {
         Squares<8> x;
         memcpy(x, some, sizeof x);
-        transpose<8>(x);
+        transpose(x);
         uint8_t *to = u.data() + b / UNIT * UNIT * N + b % UNIT;
-        for (int64_t place = 0; place < N; place++) memcpy(to + UNIT * place, &x[place / 8][place % 8], 8);
+        for (int64_t place = 0; place < N; place++) {
+            uint64_t word = x[place / 8][place % 8];
+            memcpy(to + UNIT * place, &word, 8);
+        }
     }
 
     int64_t units() const { return (used + UNIT - 1) / UNIT; }
@@ -177,6 +180,8 @@ class Fit {
     }
 
 public:
+    int64_t least = 0;  // bytes of these blocks with the best table
+
     // Of every `step`th block of x.
     Fit(const uint8_t *x, int64_t blocks, int64_t step, bool straight)
         : straight(straight), parts(straight ? 1 : DIAGONALS), n((blocks + UNIT - 1) / UNIT * UNIT), u(N * n) {
@@ -205,7 +210,7 @@ public:
     Parameters descend() {
         const int steps = parts + 4 + 1 + 3;
         auto same = [&](int64_t i) { return now[i]; };
-        int64_t least = total(best, same);
+        least = total(best, same);
         bool fresh = false;  // unions are those of the best table
         for (int failed = 0, change = 1;; change = -change) {
             for (int part = fresh ? 0 : parts; part--;) unite(above[part], above[part + 1], part);

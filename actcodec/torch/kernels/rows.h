@@ -66,9 +66,9 @@ static inline Row nearest(Floats x, float k) {
     return same_bits<Row>(x) - int32_t(bits_of(INTEGER));
 }
 
-// Those that 8 bits hold, of infinity as well; a scale of 0, of a channel without a number, is 1.
+// Those that 8 bits hold, of infinity as well.
 static inline Row quantized(Floats x, float k) {
-    return smaller(larger(nearest(normal(x, true), k == 0 ? 1 : k), Row{} - 128), Row{} + 127);
+    return smaller(larger(nearest(normal(x, true), k), Row{} - 128), Row{} + 127);
 }
 
 // Eight bytes, a word.

@@ -133,17 +133,19 @@ public:
 // Eight rows of a byte for each tile, as words of eight tiles, or, the other way round, a word of eight bytes of each tile.
 typedef Squares<N / 8> Lines;
 
-static inline uint64_t &word_of(Lines &lines, int64_t tile) { return lines[tile % 8][tile / 8]; }
-
-template <class T> static inline void narrow(const T (&from)[N], uint64_t (&line)[N / 8]) {
-    int8_t bytes[N];
-    for (int64_t n = 0; n < N; n++) bytes[n] = from[n];
-    memcpy(line, bytes, sizeof bytes);
+static inline uint8_t *word_of(Lines &lines, int64_t tile) {
+    return reinterpret_cast<uint8_t *>(&lines[tile % 8]) + 8 * (tile / 8);
 }
 
-static inline void widen(const uint64_t (&line)[N / 8], int32_t (&to)[N]) {
+template <class Line> static inline void narrow(const int32_t (&from)[N], Line &line) {
     int8_t bytes[N];
-    memcpy(bytes, line, sizeof bytes);
+    for (int64_t n = 0; n < N; n++) bytes[n] = from[n];
+    memcpy(&line, bytes, sizeof bytes);
+}
+
+template <class Line> static inline void widen(const Line &line, int32_t (&to)[N]) {
+    int8_t bytes[N];
+    memcpy(bytes, &line, sizeof bytes);
     for (int64_t n = 0; n < N; n++) to[n] = bytes[n];
 }
 
@@ -170,11 +172,12 @@ static void encode_part(const Value *x, const View &view, bool signs, const int3
                 for (int64_t i = 0; i < SIDE; i++) {
                     Row y = quantized(values[i], scales[i]);
                     if (signs) y = y == 0 & values[i] >= float_of(NORMAL) ? Row{} + 1 : y;
-                    word_of(rows[i], n) = narrowed(y);
+                    uint64_t word = narrowed(y);
+                    memcpy(word_of(rows[i], n), &word, SIDE);
                 }
             });
         for (int64_t i = 0; i < SIDE; i++) {
-            transpose<N / 8>(rows[i]);
+            transpose(rows[i]);
             for (int64_t j = 0; j < SIDE; j++) widen(rows[i][j], tiles[i][j]);
         }
         rows_pass<FIRST, false>(tiles);
@@ -183,12 +186,12 @@ static void encode_part(const Value *x, const View &view, bool signs, const int3
         for (int64_t j = 0; j < SIDE; j++) {
             Lines column;
             for (int64_t i = 0; i < SIDE; i++) narrow(tiles[i][j], column[i]);
-            if (lines) transpose<N / 8>(column);
+            if (lines) transpose(column);
             for (int64_t n = 0; n < count && lines; n++)
-                memcpy(q + 64 * (first + n) + SIDE * j, &word_of(column, n), SIDE);
+                memcpy(q + 64 * (first + n) + SIDE * j, word_of(column, n), SIDE);
             for (int64_t i = 0; i < SIDE && !lines; i++) {
                 int8_t *to = q + (SIDE * i + j) * blocks + first;
-                if (count == N) memcpy(to, column[i], N); else memcpy(to, column[i], count);
+                if (count == N) memcpy(to, &column[i], N); else memcpy(to, &column[i], count);
             }
         }
     }
@@ -203,12 +206,12 @@ static void decode_part(const int8_t *q, const View &view, const int32_t *table,
         for (int64_t j = 0; j < SIDE; j++) {
             Lines column = {};
             for (int64_t n = 0; n < count && lines; n++)
-                memcpy(&word_of(column, n), q + 64 * (first + n) + SIDE * j, SIDE);
-            if (lines) transpose<N / 8>(column);
+                memcpy(word_of(column, n), q + 64 * (first + n) + SIDE * j, SIDE);
+            if (lines) transpose(column);
             for (int64_t i = 0; i < SIDE; i++) {
                 const int8_t *from = q + (SIDE * i + j) * blocks + first;
-                if (!lines && count == N) memcpy(column[i], from, N);
-                else if (!lines) memcpy(column[i], from, count);
+                if (!lines && count == N) memcpy(&column[i], from, N);
+                else if (!lines) memcpy(&column[i], from, count);
                 widen(column[i], tiles[i][j]);
             }
         }
@@ -222,14 +225,14 @@ static void decode_part(const int8_t *q, const View &view, const int32_t *table,
                 for (int64_t n = 0; n < N; n++) pixels[n] = clamped((tiles[i][j][n] + (j < 4 ? 32 : 31)) >> 6, -128, 127);
                 narrow(pixels, rows[i][j]);
             }
-            transpose<N / 8>(rows[i]);
+            transpose(rows[i]);
         }
         for (int64_t n = 0; n < count; n++)
             cursor.next([&](int64_t row, int64_t column, int64_t high, int64_t wide, const float *scales) {
                 Value *to = x + row * view.width + column;
                 Floats values[SIDE];
                 for (int64_t i = 0; i < SIDE; i++)  // -128 times 0 would be -0.0
-                    values[i] = __builtin_convertvector(widened(word_of(rows[i], n)), Floats) * scales[i] + 0.0f;
+                    values[i] = __builtin_convertvector(widened(load64(word_of(rows[i], n))), Floats) * scales[i] + 0.0f;
                 if (high == SIDE && wide == SIDE) return store_rows(values, view.width, to);
                 Value part[SIDE * SIDE];
                 store_rows(values, SIDE, part);
@@ -252,7 +255,9 @@ template <class F> static void with_way(int64_t way, int64_t lines, F f) {
 // Quantized coefficients of values: int8 [64, blocks], or blocks in the CDU's order, column by column, if `lines`.
 EXPORT int64_t encode(const Value *x, int64_t rows, int64_t width, int64_t height, int64_t channels, const float *k,
                       int64_t signs, int64_t way, int64_t lines, const int32_t *table, int8_t *q, int64_t threads) {
-    const View view{rows, width, height, channels, k};
+    std::vector<float> scales(k, k + channels);
+    for (float &scale : scales) scale = scale == 0 ? 1 : scale;  // 0 times infinity would be no number
+    const View view{rows, width, height, channels, scales.data()};
     with_way(way, lines, [&](auto n, auto in_lines) {
         parallel(view.blocks(), N, LEAST / 64, threads, [=](int64_t first, int64_t last) {
             encode_part<n, in_lines>(x, view, signs, table, q, first, last);
