@@ -333,7 +333,7 @@ def operations(one, x, monkeypatch):
 
 
 MOST = {"sfpr": 5, "sfpr-zvc": 12, "jpeg-act": 15, "jpeg-base": 15, "brc": 2, "dpr-fp10": 2, "mx": 2, "division": 9,
-        "comet": 24, "jpeg-act nibble": 18, "jpeg-act rice": 17, "sfpr-zvc nibble": 21, "mx rice": 18}
+        "comet": 24, "jpeg-act nibble": 14, "jpeg-act rice": 12, "sfpr-zvc nibble": 19, "mx rice": 9}
 
 
 @pytest.mark.parametrize("mode", MOST)
