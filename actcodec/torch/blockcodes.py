@@ -8,6 +8,7 @@ is its inverse.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from actcodec.torch.planes import CODERS, FITTED, Planes, best_of, sample
 __all__ = ["CODERS", "Encoded", "Fused", "FusedNibble", "FusedRice", "Native", "NativeNibble", "NativeRice", "Payload",
            "coder_of", "decode", "lines", "smallest", "values_of_lines"]
 
-PART = 1 << 13  # blocks that are encoded at a time
+PART = 1 << 12  # blocks that are encoded at a time
 MOST = 1 + BLOCK  # bytes of a block in either code
 
 
@@ -203,10 +204,9 @@ FUSED: dict[str, type[Fused]] = {coder.name: coder for coder in (FusedNibble, Fu
 
 def coder_of(name: str, *tensors: torch.Tensor) -> Native | None:
     """The coder by kernels that can work on these tensors."""
-    if native := kernels.fused(__name__, *tensors):
-        return FUSED[name](native)
     native = kernels.of(__name__, *tensors)
-    return NATIVE[name](native) if native else None
+    kinds: Mapping[str, type[Native]] = NATIVE if isinstance(native, kernels.Library) else FUSED
+    return kinds[name](native) if native else None
 
 
 def smallest(name: str, x: torch.Tensor, ways: tuple[bool, ...]) -> tuple[Encoded, int]:
