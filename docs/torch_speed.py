@@ -21,7 +21,7 @@ from docs.torch_memory import Language, seconds
 
 __all__ = ["rows"]
 
-ROUNDS = 15
+ROUNDS = 25
 KEEP = {-1: 2**31 - 1, -2: 2**28, -4: 0}  # of mallopt: what is left at the end of the heap, its growth, no mappings
 CHECKPOINTS = "checkpoints, no preset"
 VARIANTS = {"`jpeg-act`, nibble": ("jpeg-act", {"coder": "nibble"}),

@@ -4,6 +4,7 @@
 #pragma once
 #include "rice.h"
 #include <cmath>
+#include <memory>
 
 struct Parameters {
     int k[DIAGONALS], flags, e[4];
@@ -66,21 +67,21 @@ class Fit {
     const bool straight;
     const int parts;
     int64_t used = 0, n;  // blocks that are not zero: the others have a byte under any table; room for them
-    std::vector<uint8_t> u;  // of UNIT blocks, a row for each place of a tile
+    std::unique_ptr<uint8_t[]> u;  // of UNIT blocks, a row for each place of a tile
     std::vector<int> values[DIAGONALS];  // of each part
     std::vector<Unit> known[DIAGONALS][8];
     Parameters best;
     std::vector<Unit> now;                         // all parts, with the best table so far
-    std::vector<std::vector<Union>> below, above;  // of the parts before one, and from one on
+    std::unique_ptr<Union[]> unions;               // units of the parts before one, and, behind them, from one on
 
-    const uint8_t *row(int64_t unit, int v) const { return u.data() + UNIT * (N * unit + 8 * (v % 8) + v / 8); }
+    const uint8_t *row(int64_t unit, int v) const { return u.get() + UNIT * (N * unit + 8 * (v % 8) + v / 8); }
 
     // Eight blocks, from so many on.
     void add(const uint8_t (&some)[8][N], int64_t b) {
         Squares<8> x;
         memcpy(x, some, sizeof x);
         transpose(x);
-        uint8_t *to = u.data() + b / UNIT * UNIT * N + b % UNIT;
+        uint8_t *to = u.get() + b / UNIT * UNIT * N + b % UNIT;
         for (int64_t place = 0; place < N; place++) {
             uint64_t word = x[place / 8][place % 8];
             memcpy(to + UNIT * place, &word, 8);
@@ -88,6 +89,10 @@ class Fit {
     }
 
     int64_t units() const { return (used + UNIT - 1) / UNIT; }
+
+    Union *below(int part) const { return unions.get() + part * units(); }
+
+    Union *above(int part) const { return below(parts + 1 + part); }
 
     const Unit *share(int part, int k) {
         std::vector<Unit> &one = known[part][k];
@@ -161,15 +166,27 @@ class Fit {
         return used ? sum - (units() * UNIT - used) * sizes[UNIT - 1] : 0;  // behind the last block are zeros
     }
 
+    // Of all bytes in rows.
+    uint64_t sum_of(int v) const {
+        uint64_t sum = 0;
+#ifdef __AVX512BW__
+        __m512i sums = _mm512_setzero_si512();
+        for (int64_t i = 0; i < units(); i++)
+            sums = _mm512_add_epi64(sums, _mm512_sad_epu8(_mm512_loadu_si512(row(i, v)), _mm512_setzero_si512()));
+        sum = _mm512_reduce_add_epi64(sums);
+#else
+        for (int64_t i = 0; i < units(); i++)
+            for (int64_t b = 0; b < UNIT; b++) sum += row(i, v)[b];
+#endif
+        return sum;
+    }
+
     Parameters start(int64_t blocks) const {
         double means[DIAGONALS];
         for (int part = 0; part < parts; part++) {
             double mean = 0;
             for (int v : values[part]) {
-                uint32_t sum = 0;
-                for (int64_t i = 0; i < units(); i++)
-                    for (int64_t b = 0; b < UNIT; b++) sum += row(i, v)[b];
-                mean += double(sum) / std::max<int64_t>(blocks, 1);
+                mean += double(sum_of(v)) / std::max<int64_t>(blocks, 1);
             }
             means[part] = mean / values[part].size();
         }
@@ -184,7 +201,7 @@ public:
 
     // Of every `step`th block of x.
     Fit(const uint8_t *x, int64_t blocks, int64_t step, bool straight)
-        : straight(straight), parts(straight ? 1 : DIAGONALS), n((blocks + UNIT - 1) / UNIT * UNIT), u(N * n) {
+        : straight(straight), parts(straight ? 1 : DIAGONALS), n((blocks + UNIT - 1) / UNIT * UNIT), u(new uint8_t[N * n]) {
         uint8_t some[8][N] = {};
         for (int64_t i = 0; i < blocks; i++) {
             const uint8_t *block = x + N * step * i;
@@ -192,12 +209,17 @@ public:
             for (int v = 0; v < N; v++) some[used % 8][v] = fold(block[v], straight);
             if (++used % 8 == 0) add(some, used - 8);
         }
-        for (int64_t i = used % 8; i % 8; i++) memset(some[i], 0, N);
-        if (used % 8) add(some, used / 8 * 8);
+        memset(some[used % 8], 0, N * (8 - used % 8));
+        for (int64_t b = used / 8 * 8; b < units() * UNIT; b += 8) {
+            add(some, b);
+            memset(some, 0, sizeof some);
+        }
         for (int v = 0; v < N; v++) values[straight ? 0 : v / 8 + v % 8].push_back(v);
         best = start(blocks);
         now.resize(units());
-        below.assign(parts + 1, std::vector<Union>(units())), above = below;
+        unions.reset(new Union[2 * (parts + 1) * units()]);
+        std::fill_n(below(0), units(), Union{});
+        std::fill_n(above(parts), units(), Union{});
         const Sum nothing = {};
         for (int part = 0; part < parts; part++) {
             const Unit *own = share(part, best.k[part]);
@@ -213,7 +235,7 @@ public:
         least = total(best, same);
         bool fresh = false;  // unions are those of the best table
         for (int failed = 0, change = 1;; change = -change) {
-            for (int part = fresh ? 0 : parts; part--;) unite(above[part], above[part + 1], part);
+            for (int part = fresh ? 0 : parts; part--;) unite(above(part), above(part + 1), part);
             bool changed = !fresh;
             fresh = true;
             for (int step = 0; step < steps; step++) {
@@ -231,7 +253,7 @@ public:
                     if ((better = size < least)) least = size;
                 } else if (!(table == best)) {
                     const Unit *old = share(step, best.k[step]), *own = share(step, table.k[step]), *all = now.data();
-                    const Union *before = below[step].data(), *behind = above[step + 1].data();
+                    const Union *before = below(step), *behind = above(step + 1);
                     auto other = [=](int64_t i) {
                         return Unit{all[i].sum.with(own[i].sum, old[i].sum), before[i].with(behind[i]).with(own[i].all)};
                     };
@@ -245,13 +267,13 @@ public:
                 if (better) best = table;
                 failed = better ? 0 : failed + 1;
                 if (failed == 2 * steps) return best;
-                if (i < 0 && changed) unite(below[step + 1], below[step], step);
+                if (i < 0 && changed) unite(below(step + 1), below(step), step);
             }
         }
     }
 
 private:
-    void unite(std::vector<Union> &to, const std::vector<Union> &others, int part) {
+    void unite(Union *to, const Union *others, int part) {
         const Unit *own = share(part, best.k[part]);
         for (int64_t i = 0; i < units(); i++) to[i] = others[i].with(own[i].all);
     }
