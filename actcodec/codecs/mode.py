@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from importlib import import_module
 from typing import Any
 
@@ -137,7 +138,7 @@ class Mode:
         """The names of the engines that have the mode."""
         return ("golden", "rtl") if self.stages is not None else ("golden",)
 
-    @property
+    @cached_property
     def variant_options(self) -> dict:
         """The options that decide between the mode and its variants, and their defaults."""
         return {name: self.option(name).default for values, _ in self.variants for name in values}

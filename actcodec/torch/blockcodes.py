@@ -18,21 +18,22 @@ from actcodec.golden.jpegact import nibble, rice
 from actcodec.golden.offload.blocks import BLOCK, LANES
 from actcodec.torch import kernels
 from actcodec.torch.packing import joined, padded
-from actcodec.torch.planes import CODERS, FITTED, Planes, best_of, sample
+from actcodec.torch.planes import CODERS, Planes, best_of, sample
 
 __all__ = ["CODERS", "Encoded", "Fused", "FusedNibble", "FusedRice", "Native", "NativeNibble", "NativeRice", "Payload",
            "coder_of", "decode", "lines", "smallest", "values_of_lines"]
 
 PART = 1 << 12  # blocks that are encoded at a time
 MOST = 1 + BLOCK  # bytes of a block in either code
+LOW = 40  # bits of the lower part of a table of nibble planes
 
 
 class Payload(NamedTuple):
-    """A tensor of so many blocks, encoded as golden does with a table, which is one of a coder by kernels."""
+    """A tensor of so many blocks, encoded as golden does with a table."""
 
     data: torch.Tensor
     blocks: int
-    table: Any
+    table: int  # golden's word
     sizes: Any = None  # on a GPU: bytes of the blocks of each program that decodes it
 
     @property
@@ -44,7 +45,7 @@ Encoded = Planes | Payload
 
 
 class Native:
-    """A coder by kernels, whose functions begin with its ``name``; ``model`` is golden's."""
+    """A coder by kernels, whose functions begin with its ``name``; ``model`` is golden's. Tables are golden's words."""
 
     name: str
     model: Any
@@ -56,33 +57,23 @@ class Native:
         return getattr(self._native, f"{self.name}_{function}")(*arguments)
 
     @staticmethod
-    def arguments(table: Any) -> tuple[Any, ...]:
-        """What kernels get of a table."""
-        raise NotImplementedError
+    def arguments(table: int) -> tuple[int, ...]:
+        """What kernels get of a table: numbers of 64 bits."""
+        return (table,)
 
-    @staticmethod
-    def table(table: Any) -> Any:
-        """Golden's table."""
-        return table
-
-    def fit(self, x: torch.Tensor, straight: bool) -> Any:
+    def fit(self, x: torch.Tensor, straight: bool) -> int:
         """The best table for blocks."""
         raise NotImplementedError
 
-    def size(self, x: torch.Tensor, table: Any) -> int:
+    def size(self, x: torch.Tensor, table: int) -> int:
         """Bytes of the payload."""
         return self._call("size", x, x.shape[0], *self.arguments(table))
 
     def smallest(self, x: torch.Tensor, ways: tuple[bool, ...]) -> tuple[Payload, int]:
         """Blocks encoded with the best table, straight or not as in ``ways``, and the bytes of the payload."""
-        *others, table = [self.fit(x, straight) for straight in ways]
-        best = self.encode(x, table)  # the last one is likely to be the best: straight, for a ReLU's values
-        for other in reversed(others):
-            if self.size(x, other) <= best.nbytes:
-                best = self.encode(x, other)
-        return best, best.nbytes
+        raise NotImplementedError
 
-    def encode(self, x: torch.Tensor, table: Any) -> Payload:
+    def encode(self, x: torch.Tensor, table: int) -> Payload:
         """Blocks encoded with a table."""
         blocks, arguments = x.shape[0], self.arguments(table)
         room = torch.empty(min(blocks, PART) * MOST, dtype=torch.uint8)
@@ -104,19 +95,34 @@ class NativeNibble(Native):
 
     name, model = "nibble", nibble
 
-    def fit(self, x: torch.Tensor, straight: bool) -> nibble.Table:
+    def fit(self, x: torch.Tensor, straight: bool) -> int:
         """The best table for blocks."""
-        counts = torch.zeros(nibble.GROUPS, 9, dtype=torch.int64, device=x.device)
-        self._call("counts", x, x.shape[0], int(straight), counts)
-        return nibble.best(counts.cpu().numpy(), straight)
+        return self._fit(x, straight)[0]
+
+    def _fit(self, x: torch.Tensor, straight: bool) -> tuple[int, int]:
+        """The best table, and bytes that the payload of no table is below."""
+        numbers = torch.empty(3, dtype=torch.int64)
+        self._call("fit", x, x.shape[0], straight, numbers)
+        low, high, least = numbers.tolist()
+        return low | high << LOW, least
+
+    def smallest(self, x: torch.Tensor, ways: tuple[bool, ...]) -> tuple[Payload, int]:
+        """Blocks encoded with the best table, straight or not as in ``ways``, and the bytes of the payload."""
+        tables, least = zip(*[self._fit(x, straight) for straight in ways], strict=True)
+        first, *others = sorted(range(len(ways)), key=least.__getitem__)
+        best = self.encode(x, tables[first])
+        for i in others:  # the way breaks ties
+            if (least[i], i) < (best.nbytes, first) and (self.size(x, tables[i]), i) < (best.nbytes, first):
+                best, first = self.encode(x, tables[i]), i
+        return best, best.nbytes
 
     @staticmethod
-    def arguments(table: nibble.Table) -> tuple[torch.Tensor, int]:
-        return torch.from_numpy(np.ascontiguousarray(table.widths)), int(table.straight)
+    def arguments(table: int) -> tuple[int, ...]:
+        return table & (1 << LOW) - 1, table >> LOW
 
 
 class NativeRice(Native):
-    """Golomb-Rice codes in planes. Tables are words, as kernels get them."""
+    """Golomb-Rice codes in planes."""
 
     name, model = "rice", rice
 
@@ -126,21 +132,12 @@ class NativeRice(Native):
 
     def best(self, x: torch.Tensor, ways: tuple[bool, ...]) -> int:
         """The table for a sample, straight or not as in ``ways``."""
-        return self._call("fit", x, x.shape[0], FITTED, ways[0], ways[-1])
+        return self._call("fit", x, x.shape[0], rice.SAMPLE, ways[0], ways[-1])
 
     def smallest(self, x: torch.Tensor, ways: tuple[bool, ...]) -> tuple[Payload, int]:
         """Blocks encoded with that table, and the bytes of the payload."""
         encoded = self.encode(x, self.best(x, ways))
         return encoded, len(encoded.data)
-
-    @staticmethod
-    def arguments(table: int) -> tuple[int]:
-        return (table,)
-
-    @staticmethod
-    def table(table: int) -> rice.Table:
-        """Golden's table."""
-        return rice.Table.of(table)
 
 
 class Fused(Native):
@@ -150,11 +147,11 @@ class Fused(Native):
         """Blocks encoded with the best table, straight or not as in ``ways``, and the bytes of the payload."""
         return self._smallest(x, [self.fit(x, straight) for straight in ways])
 
-    def encode(self, x: torch.Tensor, table: Any) -> Payload:
+    def encode(self, x: torch.Tensor, table: int) -> Payload:
         """Blocks encoded with a table."""
         return self._smallest(x, [table])[0]
 
-    def _smallest(self, x: torch.Tensor, tables: list[Any]) -> tuple[Payload, int]:
+    def _smallest(self, x: torch.Tensor, tables: list[int]) -> tuple[Payload, int]:
         sizes = [self._sizes(x, table) for table in tables]
         ends = [one.cumsum(0) for one in sizes]
         totals = [int(one[-1]) if len(one) else 0 for one in ends]
@@ -163,7 +160,7 @@ class Fused(Native):
         self._call("encode", x, len(x), *self.arguments(tables[best]), ends[best], data)
         return Payload(data.view(torch.uint8)[:least], len(x), tables[best], sizes[best]), least
 
-    def _sizes(self, x: torch.Tensor, table: Any) -> torch.Tensor:
+    def _sizes(self, x: torch.Tensor, table: int) -> torch.Tensor:
         sizes = torch.empty(-(-len(x) // self._native.UNIT), dtype=torch.int16, device=x.device)
         self._call("sizes", x, len(x), *self.arguments(table), sizes)
         return sizes
@@ -182,6 +179,12 @@ class Fused(Native):
 
 class FusedNibble(Fused, NativeNibble):
     """Nibble planes with 2-bit width codes."""
+
+    def fit(self, x: torch.Tensor, straight: bool) -> int:
+        """The best table for blocks."""
+        counts = torch.zeros(nibble.GROUPS, 9, dtype=torch.int64, device=x.device)
+        self._call("counts", x, len(x), straight, counts)
+        return nibble.best(counts.cpu().numpy(), straight).word
 
 
 class FusedRice(Fused, NativeRice):
@@ -220,8 +223,8 @@ def decode(name: str, encoded: Encoded) -> torch.Tensor:
         return CODERS[name].decode(encoded)
     if coder := coder_of(name, encoded.data):
         return coder.decode(encoded)
-    kind = NATIVE[name]
-    blocks = kind.model.decode(encoded.data.cpu().numpy(), encoded.blocks, kind.table(encoded.table))
+    model = NATIVE[name].model
+    blocks = model.decode(encoded.data.cpu().numpy(), encoded.blocks, model.Table.of(encoded.table))
     return torch.from_numpy(blocks.view(np.uint8)).to(encoded.data.device)
 
 

@@ -37,6 +37,8 @@ class Mx:
         self.form, self.coder = element.FORMATS[self.options["format"]], self.options["coder"]
         self.waits = self.coder in blockcodes.CODERS
         self._width = self.form.width if self.coder == "none" else 8  # of a code as it is kept
+        self._above, self._layout = above(self.form, self.options["rule"]), layout(self.form)
+        self._plans: dict[Any, Any] = {}
         self._values = torch.from_numpy(values(self.form))
         self._function = compiled if compile else lambda function: function
 
@@ -46,38 +48,38 @@ class Mx:
 
     def encode(self, x: torch.Tensor) -> Packed:
         """:class:`~actcodec.torch.packed.Packed` of a contiguous float32 tensor of 1 to 5 dimensions."""
-        whole, view = tuple(x.shape), blocks.view(model_shape(x.shape))
+        whole, (view, side) = tuple(x.shape), self._plan(x.shape)
         scale, elements = self._encoded(x, view)
         if self.coder != "none":
-            return self._encode(whole, scale, elements, x.dtype)
+            return self._encode(whole, scale, elements, side, x.dtype)
         size = scale.nbytes + elements.nbytes
         return Packed(self.mode.name, whole, (scale, elements), size, 0, size, x.dtype)
 
     def _encoded(self, x: torch.Tensor, view: Any) -> tuple[torch.Tensor, torch.Tensor]:
         """Scales, and codes as they are kept, or, for a coder, one byte each."""
         form, width = self.form, self._width
-        if native := kernels.fused(__name__, x):
+        if native := kernels.of(__name__, x):
             n = view.blocks(False) * (blocks.BLOCK // GROUP)
             scales_of = torch.empty(n, dtype=torch.uint8, device=x.device)
             codes = torch.empty(n * GROUP * width // 8, dtype=torch.uint8, device=x.device)
-            native.encode(x, view.rows, view.width, view.padded_width, form.emax, above(form, self.options["rule"]),
-                          *layout(form), width, scales_of, codes)
+            native.encode(x, view.rows, view.width, view.padded_width, form.emax, self._above, *self._layout, width,
+                          scales_of, codes)
             return scales_of, codes
         x = padded(x.view(view.rows, view.width), blocks.LANES).view(-1)
         x = padded(x, blocks.BLOCK).view(-1, GROUP)
         scale, elements = [], []
         for part in x.split(part_of(x) // GROUP):
-            mine = self._function(scales)(part, form, self.options["rule"])
+            mine = self._function(scales)(part, form, self._above)
             scale.append(mine)
             elements.append(pack(self._function(encode_values)(part, mine, form), width))
         return joined(scale), joined(elements)
 
-    def _encode(self, shape: tuple[int, ...], scale: torch.Tensor, codes: torch.Tensor, dtype: torch.dtype) -> Packed:
+    def _encode(self, shape: tuple[int, ...], scale: torch.Tensor, codes: torch.Tensor, side: int,
+                dtype: torch.dtype) -> Packed:
         """Codes, one byte each, compressed by the coder."""
         size = scale.nbytes
         if self.coder in blockcodes.CODERS:
             smallest, more = blockcodes.smallest(self.coder, codes.view(-1, blocks.BLOCK), (False, True))
-            side = self.mode.model.side_bytes(model_shape(shape), **self.options)
             return Packed(self.mode.name, shape, (scale, smallest), size + more, side, scale.nbytes + smallest.nbytes,
                           dtype)
         some = sparse(codes)
@@ -87,24 +89,32 @@ class Mx:
     def decode(self, packed: Packed) -> torch.Tensor:
         """The tensor of a :class:`~actcodec.torch.packed.Packed`."""
         scale, elements = packed.data
-        view, width = blocks.view(model_shape(packed.shape)), self._width
+        (view, _), width = self._plan(packed.shape), self._width
         if isinstance(elements, blockcodes.Encoded):
             elements = blockcodes.decode(self.coder, elements).view(-1)
         elif isinstance(elements, Sparse):
             elements = elements.dense(GROUP * len(scale))
-        table = self._values.to(scale.device)
-        if native := kernels.fused(__name__, scale, elements):
+        if native := kernels.of(__name__, scale, elements, dtype=packed.dtype):
             x = torch.empty(packed.shape, dtype=packed.dtype, device=scale.device)
-            native.decode(elements, scale, table, view.rows, view.width, view.padded_width, width, x)
+            native.decode(elements, scale, view.rows, view.width, view.padded_width, *self._layout, width, x)
             return x
+        table = self._values.to(scale.device)
         x = torch.empty(len(scale), GROUP, dtype=packed.dtype, device=scale.device)
         step = part_of(x) // GROUP
         for i in range(0, len(x), step):
             mine = scale[i:i + step]
             codes = unpack(elements[i * GROUP * width // 8:(i + step) * GROUP * width // 8], width, GROUP * len(mine))
-            x[i:i + step] = self._function(decode_values)(codes.view(-1, GROUP), mine, table, packed.dtype)
+            x[i:i + step] = self._function(decode_values)(codes.view(-1, GROUP), mine, table)
         x = x.view(-1)[:view.rows * view.padded_width].view(view.rows, -1)[:, :view.width]
         return x.reshape(packed.shape)
+
+    def _plan(self, shape):
+        """A tensor of a shape as rows, and the bytes of its settings."""
+        if shape not in self._plans:
+            whole = model_shape(shape)
+            side = self.mode.model.side_bytes(whole, **self.options) if self.coder in blockcodes.CODERS else 0
+            self._plans[shape] = blocks.view(whole), side
+        return self._plans[shape]
 
 
 def values(form: element.Format) -> np.ndarray:
@@ -128,23 +138,18 @@ def above(form: element.Format, rule: str) -> int:
 
 
 def layout(form: element.Format) -> tuple[Any, ...]:
-    """What kernels know of a format: bits of exponent and mantissa, bias, the magnitude that becomes the code of the
-    largest one, this code, that of an infinity, and that of NaN or -1."""
-    half = 2.0**(form.emax - form.mantissa - 1)  # of the last step
-    return (form.exponent, form.mantissa, form.bias, form.most + half, form.largest,
+    """What kernels know of a format: bits of exponent and mantissa, bias, and the codes of the largest magnitude, of an
+    infinity, and of NaN, or -1."""
+    return (form.exponent, form.mantissa, form.bias, form.largest,
             form.largest if form.infinity is None else form.infinity, -1 if form.nan is None else form.nan)
 
 
-def scales(x: torch.Tensor, form: element.Format, rule: str) -> torch.Tensor:
-    """As golden's ``scale.scales``, of float32 [n, 32]: uint8 [n]."""
-    if native := kernels.of(__name__, x):
-        scale = torch.empty(len(x), dtype=torch.uint8)
-        native.scales(x, len(x), form.emax, above(form, rule), form.nan is None, scale)
-        return scale
+def scales(x: torch.Tensor, form: element.Format, above: int) -> torch.Tensor:
+    """As golden's ``scale.scales``, of float32 [n, 32]: uint8 [n]. Fractions that are more than ``above`` round up."""
     bits = x.view(torch.int32) & MAGNITUDE
     most = torch.where((bits >= NORMAL) & (bits < INFINITE), bits, 0).amax(1)
     fraction, k = most & NORMAL - 1, (most >> FRACTION) - BIAS
-    scale = (k - form.emax + (fraction > above(form, rule))).clamp(-BIAS, BIAS) + BIAS
+    scale = (k - form.emax + (fraction > above)).clamp(-BIAS, BIAS) + BIAS
     scale = torch.where(most == 0, 0, scale)
     if form.nan is None:
         scale = torch.where((bits > INFINITE).any(1), NAN, scale)
@@ -153,11 +158,7 @@ def scales(x: torch.Tensor, form: element.Format, rule: str) -> torch.Tensor:
 
 def encode_values(x: torch.Tensor, scale: torch.Tensor, form: element.Format) -> torch.Tensor:
     """As golden's ``element.encode``: codes, uint8 [n, 32], of float32 [n, 32] and scales [n]."""
-    if native := kernels.of(__name__, x, scale):
-        codes = torch.empty(x.shape, dtype=torch.uint8)
-        native.encode(x, len(x), scale, *layout(form), codes)
-        return codes
-    *_, beyond, largest, infinity, _ = layout(form)
+    *_, largest, infinity, _ = layout(form)
     bits = x.view(torch.int32) & MAGNITUDE
     infinite, nan = bits == INFINITE, bits > INFINITE
     finite = torch.where((bits >= NORMAL) & (bits < INFINITE), x.abs(), 0).double()
@@ -168,7 +169,7 @@ def encode_values(x: torch.Tensor, scale: torch.Tensor, form: element.Format) ->
         code = torch.round(s * power(fraction - octave)).long() + (octave << form.mantissa)
     else:
         code = torch.round(s * 2.0**fraction).long()
-    code = torch.where(s >= beyond, largest, code)
+    code = code.clamp(max=largest)  # with its scale, no value is twice the largest power
     code = torch.where(infinite, infinity, code)
     negative = x.view(torch.int32) < 0
     signed = code | negative.long() << form.width - 1 if form.exponent else torch.where(negative, -code, code)
@@ -177,13 +178,8 @@ def encode_values(x: torch.Tensor, scale: torch.Tensor, form: element.Format) ->
     return code.to(torch.uint8)
 
 
-def decode_values(code: torch.Tensor, scale: torch.Tensor, table: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """As golden's ``element.decode``: values [n, 32], other than float32 by kernels alone; ``table`` has those of all
-    codes."""
-    if native := kernels.of(__name__, code, scale, dtype=dtype):
-        x = torch.empty(code.shape, dtype=dtype)
-        native.decode(code, len(scale), scale, table, x)
-        return x
+def decode_values(code: torch.Tensor, scale: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
+    """As golden's ``element.decode``: float32 values [n, 32]; ``table`` has those of all codes at a scale of 1."""
     value = table[code.long()].double() * power(scale.int() - BIAS)[:, None]
     x = value.float()
     x = torch.where(x.abs() < torch.finfo(torch.float32).tiny, torch.copysign(torch.zeros_like(x), x), x)

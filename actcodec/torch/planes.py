@@ -23,7 +23,6 @@ __all__ = ["CODERS", "Nibble", "Planes", "Rice", "best_of", "sample"]
 GROUPS = 16
 BYTES = 0x01010101  # the lowest bit of each
 COLLECT = 0x10204080  # times four bytes of 0 or 1: bit i of the top nibble is byte i
-FITTED = 4096  # blocks of which the CPU finds a table for the Rice code
 SPREAD = 0x00204081  # times a nibble: its bit i is the lowest one of byte i
 
 
@@ -170,7 +169,7 @@ class Fields(NamedTuple):
 
 def sample(x: torch.Tensor) -> np.ndarray:
     """Some of the blocks, for a search by the CPU."""
-    return x[::max(1, -(-len(x) // FITTED))].cpu().numpy()
+    return x[::max(1, -(-len(x) // rice.SAMPLE))].cpu().numpy()
 
 
 def best_of(blocks: np.ndarray, ways: tuple[bool, ...]) -> rice.Table:

@@ -70,7 +70,7 @@ class Table:
     @property
     def widths(self) -> NDArray[np.uint8]:
         """Widths of all groups and codes, uint8 [16, 4]."""
-        return _widths(np.array(self.base), np.array(self.family))
+        return _WIDTHS[np.array(self.base) + 8 * np.array(self.family)]
 
     @property
     def word(self) -> int:
@@ -85,14 +85,9 @@ class Table:
         return cls(tuple(v & 7 for v in entries), tuple(v >> 3 for v in entries), word >> 80 == 1)
 
 
-def _widths(base, family):
-    """Widths for all codes of table entries, uint8 [n, 4]."""
-    return np.clip(_ABOVE[family] + base[:, None], 0, 8).astype(np.uint8)
-
-
 _BASES, _FAMILIES = np.tile(np.arange(8), 4), np.repeat(np.arange(4), 8)  # of the 32 entries that a table may have
-_WIDTHS = _widths(_BASES, _FAMILIES)[:, None]
-_COSTS = np.where(np.arange(9)[:, None] <= _WIDTHS, _WIDTHS, MISFIT).min(axis=2).T  # of a need, for each entry
+_WIDTHS = np.clip(_ABOVE[_FAMILIES] + _BASES[:, None], 0, 8).astype(np.uint8)  # of each entry, for all codes
+_COSTS = np.where(np.arange(9)[:, None] <= _WIDTHS[:, None], _WIDTHS[:, None], MISFIT).min(axis=2).T  # of a need
 
 
 def _swap(words, swaps):

@@ -45,6 +45,7 @@ from actcodec.golden.jpegact.rice_sizes import DIAGONAL, DIAGONALS, GROUPS, MOST
 from actcodec.golden.offload.blocks import BLOCK, LANES, Payload
 
 USUAL = 1, 2, 3, 5  # e
+SAMPLE = 2048  # blocks whose table is good for a tensor: its payload is 0.02 % longer than with one of all blocks
 
 STEP = [1 + (BLOCK if first % 64 == RAW else first % 64) for first in range(256)]
 LEGAL = np.array([first < 64 or first % 64 not in (0, RAW) for first in range(256)])
@@ -250,7 +251,7 @@ def _recommended(parameters):
     return *k, min(max(parameters[DIAGONALS], 0), GROUPS), *e
 
 
-def fit(blocks: ArrayLike, straight: bool = False, most: int = 4096, sizes: Callable = Sizes) -> Table:
+def fit(blocks: ArrayLike, straight: bool = False, most: int = SAMPLE, sizes: Callable = Sizes) -> Table:
     """The Table under which `blocks` are smallest, as far as descent finds it, in some 30 ms.
 
     Starts from k = log2(0.69 * mean of u), takes every step of one parameter that makes the payload smaller, and ends

@@ -31,11 +31,6 @@ def tables(random, model, x, straight):
         yield rice.Table(random.integers(0, 8, 15), random.integers(0, 17), np.sort(random.integers(0, 8, 4)), straight)
 
 
-def of_kernels(table):
-    """A table as a coder by kernels has it."""
-    return table.word if isinstance(table, rice.Table) else table
-
-
 @pytest.mark.parametrize("straight", [False, True])
 @pytest.mark.parametrize("name", CODES)
 @pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 3000])
@@ -43,11 +38,11 @@ def test_payloads_are_those_of_golden(name, n, straight, random, monkeypatch):
     model, x = CODES[name], blocks(random, n)
     values = torch.from_numpy(x.view(np.uint8))
     coder = native(name, values)
-    assert coder.table(coder.fit(values, straight)) == model.fit(x, straight)
+    assert coder.fit(values, straight) == model.fit(x, straight).word
     for table in tables(random, model, x, straight):
         payload, _ = model.encode(x, table)
-        assert coder.size(values, of_kernels(table)) == len(payload)
-        encoded = coder.encode(values, of_kernels(table))
+        assert coder.size(values, table.word) == len(payload)
+        encoded = coder.encode(values, table.word)
         assert encoded.data.numpy().tobytes() == payload.tobytes()
         assert encoded.nbytes == len(payload)
         assert torch.equal(blockcodes.decode(name, encoded), values)
@@ -63,7 +58,7 @@ def test_threads_share_the_blocks(name, random):
     payload, _ = model.encode(x, table)
     try:
         torch.set_num_threads(4)
-        encoded = native(name, values).encode(values, of_kernels(table))
+        encoded = native(name, values).encode(values, table.word)
         assert encoded.data.numpy().tobytes() == payload.tobytes()
         assert torch.equal(blockcodes.decode(name, encoded), values)
     finally:
@@ -80,7 +75,7 @@ def kinds(random):
         one = np.zeros((130, 64), np.int8)
         one[::2, random.integers(64)] = value
         yield f"one {value}", one
-    for n in 1, 2, 63, 65, 4095, 4097, 8193:
+    for n in 1, 2, 63, 65, rice.SAMPLE - 1, rice.SAMPLE + 1, 8193:
         yield f"{n} of a spectrum", blocks(random, n)
     yield "bytes", random.integers(-128, 128, (500, 64), np.int8)
     yield "first values", blocks(random, 400) * (np.arange(64) < 3)
@@ -94,13 +89,14 @@ def kinds(random):
 def test_tables_are_those_of_golden(name, straight, random):
     for kind, x in kinds(random):
         values = torch.from_numpy(x.view(np.uint8))
-        assert native(name, values).fit(values, straight) == of_kernels(CODES[name].fit(x, straight)), kind
+        assert native(name, values).fit(values, straight) == CODES[name].fit(x, straight).word, kind
 
 
 @pytest.mark.parametrize("straight", [False, True])
 def test_a_gpus_table_is_of_the_same_blocks(straight, random):
-    x = blocks(random, 9000)
-    x[np.arange(9000) % 3 > 0] = 127  # it takes every third one
+    n = 2 * rice.SAMPLE + 900
+    x = blocks(random, n)
+    x[np.arange(n) % 3 > 0] = 127  # it takes every third one
     coder = blockcodes.FusedRice(None)  # whose table the CPU finds
     assert coder.fit(torch.from_numpy(x.view(np.uint8)), straight) == rice.fit(x, straight).word
 
@@ -114,6 +110,28 @@ def test_of_steps_that_save_as_much_the_first_is_taken():
         values = torch.from_numpy(x.view(np.uint8))
         for straight in False, True:
             assert native("rice", values).fit(values, straight) == rice.fit(x, straight).word, seed
+
+
+def test_of_two_ways_that_is_chosen_whose_nibbles_are_fewer(random):
+    """Whichever is tried first, and though what must be larger is not tried; of equals, that which is not straight."""
+    ways = set()
+    for kind, x in [*kinds(random), *((f"positive, {n}", np.abs(blocks(random, n)) // 2) for n in range(1, 60))]:
+        values, tables = torch.from_numpy(x.view(np.uint8)), [nibble.fit(x, straight) for straight in (False, True)]
+        sizes = [int(nibble.measure(x, table).sum()) for table in tables]
+        encoded, size = blockcodes.smallest("nibble", values, (False, True))
+        best = sizes.index(min(sizes))
+        assert (encoded.table, size, len(encoded.data)) == (tables[best].word, min(sizes), min(sizes)), kind
+        ways.add((best, len(set(sizes))))
+    assert ways == {(0, 1), (0, 2), (1, 2)}
+
+
+@pytest.mark.parametrize("straight", [False, True])
+def test_no_payload_of_nibbles_is_below_the_bound(straight, random):
+    for kind, x in kinds(random):
+        coder = native("nibble", values := torch.from_numpy(x.view(np.uint8)))
+        best, least = coder._fit(values, straight)
+        for table in nibble.Table.of(best), *tables(random, nibble, x, straight):
+            assert least <= nibble.measure(x, table).sum(), kind
 
 
 @pytest.mark.parametrize("sign", [1, -1])

@@ -14,9 +14,10 @@ from actcodec.golden.jpegact import dct as golden_dct
 from actcodec.golden.jpegact import div, rle
 from actcodec.golden.mx import element
 from actcodec.golden.offload import blocks
-from actcodec.torch import dct, kernels, lane, packing, quantize, runlength, sfpr, tiles
+from actcodec.torch import dct, kernels, lane, mx, packing, quantize, runlength, sfpr, tiles
 from actcodec.torch.compiled import compiled
 from actcodec.torch.golden import Golden, codec
+from actcodec.torch.packed import Packed
 
 SAMPLE = np.load(Path(actcodec.__file__).parent / "data/resnet20.npz")
 SHAPES = [(700,), (9, 70), (2, 70, 2, 2), (2, 5, 70), (2, 5, 9, 19), (2, 3, 2, 5, 9), (1, 1, 8, 8), (3, 4, 3, 3),
@@ -152,6 +153,38 @@ def test_ties_at_the_largest_element_of_mx_are_goldens(name, device, native):
     x = np.tile([tie, np.nextafter(tie, np.float32(0)), np.nextafter(tie, np.float32(np.inf)), form.most], 16)
     x[32:] *= -1
     same(np.float32(x).reshape(2, 32), "mx", {"format": name, "rule": "floor"}, device)
+
+
+@pytest.mark.parametrize("name", element.FORMATS)
+@pytest.mark.parametrize("rule", ["rceil", "even", "floor"])
+def test_small_values_of_mx_are_goldens(rule, name, device, native):
+    """Groups that are subnormal in part or in whole, up to scales for which these are nothing."""
+    rng = np.random.default_rng(3)
+    x = np.exp2(rng.uniform(-150, np.linspace(-127, -80, 200)[:, None], (200, 32))).astype(np.float32)
+    x *= rng.choice(np.float32([1, -1]), x.shape)
+    same(x, "mx", {"format": name, "rule": rule}, device)
+
+
+def every_code(name, device):
+    """All codes of a format with any scale, and all scales with any code, decoded here and by golden."""
+    rng = np.random.default_rng(4)
+    form = element.FORMATS[name]
+    scale = np.concatenate([np.repeat(np.uint8([0, 1, 126, 127, 128, 253, 254, 255]), 2**form.width // 32 or 1),
+                            np.arange(256, dtype=np.uint8)])
+    if len(scale) % 2:
+        scale = np.append(scale, np.uint8(127))
+    codes = np.resize(np.arange(2**form.width, dtype=np.uint8), (len(scale), 32))
+    codes[-256:] = rng.integers(0, 2**form.width, (256, 32))
+    data = mx.pack(torch.from_numpy(codes), form.width).to(device)
+    packed = Packed("mx", codes.shape, (torch.from_numpy(scale).to(device), data), 0, 0, 0, torch.float32)
+    here = mx.Mx("mx", format=name).decode(packed).cpu().numpy()
+    return here.view(np.uint32), element.decode(codes, scale[:, None], form).view(np.uint32)
+
+
+@pytest.mark.parametrize("name", element.FORMATS)
+def test_every_code_of_mx_is_goldens(name, device, native):
+    """Those, too, that no tensor here is encoded to."""
+    np.testing.assert_array_equal(*every_code(name, device))
 
 
 def test_what_is_kept_as_it_is_must_not_be_changed_in_place(device):

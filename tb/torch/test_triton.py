@@ -21,10 +21,10 @@ from actcodec.torch import blockcodes, comet, kernels, packing, quantize, runlen
 from actcodec.torch.golden import codec
 from tb.torch import ptx
 from tb.torch.conftest import IN_TRITON
-from tb.torch.test_blockcodes import CODES, of_kernels
+from tb.torch.test_blockcodes import CODES
 from tb.torch.test_blockcodes import blocks as blocks_of_a_spectrum
 from tb.torch.test_blockcodes import tables as some_tables
-from tb.torch.test_lane import extreme_tiles, nasty, random, same, tiny
+from tb.torch.test_lane import every_code, extreme_tiles, nasty, random, same, tiny
 from tb.torch.test_packing import bits_of_bounds
 
 # some products are infinite, before other codes take the place of theirs, or as float16
@@ -155,6 +155,11 @@ def test_ties_at_the_largest_element_of_mx_are_goldens(name, triton):
     same(np.float32(x).reshape(2, 32), "mx", {"format": name, "rule": "floor"}, triton)
 
 
+@pytest.mark.parametrize("name", element.FORMATS)
+def test_every_code_of_mx_is_goldens(name, triton):
+    np.testing.assert_array_equal(*every_code(name, triton))
+
+
 @pytest.mark.parametrize("dtype", packing.KINDS, ids=str)
 def test_packing_is_that_of_the_operations(dtype, triton, monkeypatch):
     for count in 1, 8, 15003:
@@ -208,11 +213,11 @@ def every_kind():
 def block_code_is_goldens(name, x, table, triton, monkeypatch):
     """The payload and its size are those of golden, of C++ and of operations, as are the blocks."""
     values, (payload, _) = torch.from_numpy(x.view(np.uint8)), CODES[name].encode(x, table)
-    encoded = blockcodes.coder_of(name, values.to(triton)).encode(values.to(triton), of_kernels(table))
+    encoded = blockcodes.coder_of(name, values.to(triton)).encode(values.to(triton), table.word)
     native = blockcodes.NATIVE[name](kernels.library("blockcodes"))
     assert encoded.data.cpu().numpy().tobytes() == payload.tobytes()
-    assert torch.equal(encoded.data.cpu(), native.encode(values, of_kernels(table)).data)
-    assert blockcodes.coder_of(name, values.to(triton)).size(values.to(triton), of_kernels(table)) == len(payload)
+    assert torch.equal(encoded.data.cpu(), native.encode(values, table.word).data)
+    assert blockcodes.coder_of(name, values.to(triton)).size(values.to(triton), table.word) == len(payload)
     assert encoded.nbytes == len(payload) + 2 * -(-len(x) // 32)
     assert torch.equal(blockcodes.decode(name, encoded).cpu(), values)
     assert torch.equal(native.decode(encoded._replace(data=encoded.data.cpu())), values)
@@ -230,7 +235,7 @@ def test_block_codes_are_goldens(name, n, straight, triton, monkeypatch):
     rng = np.random.default_rng([n, straight])
     x = blocks_of_a_spectrum(rng, n)
     values = torch.from_numpy(x.view(np.uint8)).to(triton)
-    assert blockcodes.coder_of(name, values).fit(values, straight) == of_kernels(CODES[name].fit(x, straight))
+    assert blockcodes.coder_of(name, values).fit(values, straight) == CODES[name].fit(x, straight).word
     for table in some_tables(rng, CODES[name], x, straight):
         block_code_is_goldens(name, x, table, triton, monkeypatch)
 
@@ -251,7 +256,7 @@ def test_block_codes_of_every_kind_of_blocks_are_goldens(name, straight, triton,
 def test_tables_of_block_codes_are_those_of_many_blocks(name, straight, triton):
     x = blocks_of_a_spectrum(np.random.default_rng(4), 5000)
     values = torch.from_numpy(x.view(np.uint8)).to(triton)
-    assert blockcodes.coder_of(name, values).fit(values, straight) == of_kernels(CODES[name].fit(x, straight))
+    assert blockcodes.coder_of(name, values).fit(values, straight) == CODES[name].fit(x, straight).word
 
 
 def test_the_smaller_of_two_payloads_is_held(triton):
@@ -353,7 +358,7 @@ def test_launches_of_block_codes_are_few(name, triton, monkeypatch):
     """To choose a table apart, five to encode, with the sums of sizes, what the CPU learns of them, and the zeros that
     a payload begins with, and two to decode."""
     x = torch.from_numpy(blocks_of_a_spectrum(np.random.default_rng(1), 40).view(np.uint8)).to(triton)
-    table = of_kernels(CODES[name].fit(x.cpu().numpy()))
+    table = CODES[name].fit(x.cpu().numpy()).word
     one = SimpleNamespace(encode=lambda x: blockcodes.coder_of(name, x).encode(x, table),
                           decode=lambda encoded: blockcodes.decode(name, encoded))
     assert sum(operations(one, x, monkeypatch)) <= 7

@@ -28,21 +28,21 @@ EXPORT int64_t rice_decode(const uint8_t *payload, int64_t bytes, int64_t n, int
     return decode(Rice(word), payload, bytes, n, x, threads);
 }
 
-EXPORT int64_t nibble_counts(const uint8_t *x, int64_t n, int64_t straight, int64_t *counts, int64_t) {
-    count_widths(x, n, straight, counts);
+EXPORT int64_t nibble_fit(const uint8_t *x, int64_t n, int64_t straight, int64_t *numbers, int64_t) {
+    fit_widths(x, n, straight, numbers);
     return 0;
 }
 
-EXPORT int64_t nibble_size(const uint8_t *x, int64_t n, const uint8_t *widths, int64_t straight, int64_t threads) {
-    return size(Nibble(widths, straight), x, n, threads);
+EXPORT int64_t nibble_size(const uint8_t *x, int64_t n, int64_t low, int64_t high, int64_t threads) {
+    return size(Nibble(low, high), x, n, threads);
 }
 
-EXPORT int64_t nibble_encode(const uint8_t *x, int64_t n, const uint8_t *widths, int64_t straight, uint8_t *payload,
-                             int64_t bytes, int64_t threads) {
-    return encode(Nibble(widths, straight), x, n, payload, bytes, threads);
+EXPORT int64_t nibble_encode(const uint8_t *x, int64_t n, int64_t low, int64_t high, uint8_t *payload, int64_t bytes,
+                             int64_t threads) {
+    return encode(Nibble(low, high), x, n, payload, bytes, threads);
 }
 
-EXPORT int64_t nibble_decode(const uint8_t *payload, int64_t bytes, int64_t n, const uint8_t *widths, int64_t straight,
-                             uint8_t *x, int64_t threads) {
-    return decode(Nibble(widths, straight), payload, bytes, n, x, threads);
+EXPORT int64_t nibble_decode(const uint8_t *payload, int64_t bytes, int64_t n, int64_t low, int64_t high, uint8_t *x,
+                             int64_t threads) {
+    return decode(Nibble(low, high), payload, bytes, n, x, threads);
 }

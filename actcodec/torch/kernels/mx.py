@@ -1,4 +1,4 @@
-"""MX on a GPU (``mx.cpp``), packed in the same kernel."""
+"""MX on a GPU (``mx.cpp``)."""
 
 from __future__ import annotations
 
@@ -81,11 +81,11 @@ def load_codes(data, group, groups, WIDTH: tl.constexpr):
 
 
 @triton.jit
-def encode_kernel(x, scales, codes, groups, rows, width, padded, emax, above, beyond, largest, infinity, nan,
+def encode_kernel(x, scales, codes, groups, rows, width, padded, emax, above, largest, infinity, nan,
                   EXPONENT: tl.constexpr, MANTISSA: tl.constexpr, OFFSET: tl.constexpr, NANS: tl.constexpr,
                   WIDTH: tl.constexpr, N: tl.constexpr):
-    """Magnitudes from ``beyond`` on become ``largest``, infinite ones ``infinity``, and a NaN ``nan``, or, with NANS,
-    all of its group 0. OFFSET is the bias of the elements' exponents."""
+    """Codes are ``largest`` at the most, but that of an infinity, ``infinity``, and of a NaN, ``nan``; with NANS, all
+    codes of its group are 0. OFFSET is the bias of the elements' exponents."""
     group, place, inside = values_of(rows, width, padded, N)
     value = tl.load(x + place, inside, 0).to(tl.float32)
     word = bits_of(value)
@@ -93,13 +93,13 @@ def encode_kernel(x, scales, codes, groups, rows, width, padded, emax, above, be
     scale = scale_of(bits, emax, above, NANS)
     tl.store(scales + group, scale.to(tl.uint8), group < groups)
     magnitude = float_of(tl.where((bits >= NORMAL) & (bits < INFINITE), bits, 0))
-    s = tl.minimum(scaled(magnitude, 127 - scale[:, None]), beyond)
+    s = scaled(magnitude, 127 - scale[:, None])
     if EXPONENT > 0:
         octave = tl.maximum((bits_of(s) >> FRACTION) - BIAS - 1 + OFFSET, 0)
         code = (s * power(-octave + (MANTISSA + OFFSET - 1)) + WHOLE - WHOLE).to(tl.int32) + (octave << MANTISSA)
     else:
         code = (s * 2.0 ** (MANTISSA + OFFSET - 1) + WHOLE - WHOLE).to(tl.int32)
-    code = tl.where(s >= beyond, largest, code)
+    code = tl.minimum(code, largest)
     code = tl.where(bits == INFINITE, infinity, code)
     if EXPONENT > 0:
         code = tl.where(word < 0, code | 2 ** (EXPONENT + MANTISSA), code)
@@ -113,26 +113,43 @@ def encode_kernel(x, scales, codes, groups, rows, width, padded, emax, above, be
 
 
 @triton.jit
-def decode_kernel(codes, scales, table, x, groups, rows, width, padded, WIDTH: tl.constexpr, N: tl.constexpr):
-    """``table`` has the values of all codes at a scale of 1."""
+def decoded(code, largest, infinity, nan, EXPONENT: tl.constexpr, MANTISSA: tl.constexpr, OFFSET: tl.constexpr):
+    """Values of codes at a scale of 1, without subnormal numbers of float32."""
+    if EXPONENT == 0:
+        return (code << 24 >> 24).to(tl.float32) * 2.0 ** -MANTISSA
+    SIGN, REBIAS = 1 << EXPONENT + MANTISSA, BIAS - OFFSET << FRACTION
+    magnitude = code & SIGN - 1
+    word = magnitude << FRACTION - MANTISSA
+    first = tl.full(code.shape, REBIAS + NORMAL, tl.int32)
+    bits = tl.where(word < NORMAL, bits_of(float_of(word + first) - float_of(first)), word + REBIAS)
+    bits = tl.where((magnitude == infinity) & (infinity != largest), INFINITE, bits)
+    bits = tl.where((magnitude > infinity) & (nan >= 0), QUIET, bits)
+    return float_of(bits | (code & SIGN) << 31 - EXPONENT - MANTISSA)
+
+
+@triton.jit
+def decode_kernel(codes, scales, x, groups, rows, width, padded, largest, infinity, nan, EXPONENT: tl.constexpr,
+                  MANTISSA: tl.constexpr, OFFSET: tl.constexpr, WIDTH: tl.constexpr, N: tl.constexpr):
     group, place, inside = values_of(rows, width, padded, N)
     scale = tl.load(scales + group, group < groups, 0).to(tl.int32)[:, None]
-    bits = bits_of(scaled(tl.load(table + load_codes(codes, group, groups, WIDTH)), scale - BIAS))
+    value = decoded(load_codes(codes, group, groups, WIDTH), largest, infinity, nan, EXPONENT, MANTISSA, OFFSET)
+    bits = bits_of(scaled(value, scale - BIAS))
     magnitude = bits & MAGNITUDE
     bits = tl.where(magnitude < NORMAL, bits ^ magnitude, bits)
     store(x, place, float_of(tl.where((magnitude > INFINITE) | (scale == NAN_SCALE), QUIET, bits)), inside)
 
 
 def encode(x: torch.Tensor, rows: int, width: int, padded: int, emax: int, above: int, exponent: int, mantissa: int,
-           bias: int, beyond: float, largest: int, infinity: int, nan: int, bits: int, scales: torch.Tensor,
+           bias: int, largest: int, infinity: int, nan: int, bits: int, scales: torch.Tensor,
            codes: torch.Tensor) -> None:
     """Scales, and codes of ``bits`` each, of rows that are padded; ``nan`` below 0: of a format that has none."""
     run(encode_kernel, triton.cdiv(len(scales), GROUPS), x, scales, codes, len(scales), rows, width, padded, emax,
-        above, beyond, largest, infinity, nan, EXPONENT=exponent, MANTISSA=mantissa, OFFSET=bias, NANS=nan < 0,
+        above, largest, infinity, nan, EXPONENT=exponent, MANTISSA=mantissa, OFFSET=bias, NANS=nan < 0,
         WIDTH=bits, N=GROUPS)
 
 
-def decode(codes: torch.Tensor, scales: torch.Tensor, table: torch.Tensor, rows: int, width: int, padded: int,
-           bits: int, x: torch.Tensor) -> None:
-    run(decode_kernel, triton.cdiv(len(scales), GROUPS), codes, scales, table, x, len(scales), rows, width, padded,
-        WIDTH=bits, N=GROUPS)
+def decode(codes: torch.Tensor, scales: torch.Tensor, rows: int, width: int, padded: int, exponent: int, mantissa: int,
+           bias: int, largest: int, infinity: int, nan: int, bits: int, x: torch.Tensor) -> None:
+    """The inverse of :func:`encode`."""
+    run(decode_kernel, triton.cdiv(len(scales), GROUPS), codes, scales, x, len(scales), rows, width, padded, largest,
+        infinity, nan, EXPONENT=exponent, MANTISSA=mantissa, OFFSET=bias, WIDTH=bits, N=GROUPS)

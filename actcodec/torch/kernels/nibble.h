@@ -38,26 +38,38 @@ static inline uint32_t groups_above(const uint32_t *all, const uint32_t *limit) 
 #endif
 }
 
-// A table is the widths of 16 groups and four codes, ascending for each group.
+// The widths that an entry of a table gives to the four codes, ascending: a base in bits 2:0, a family in 4:3.
+struct Widths {
+    static constexpr int ENTRIES = 32;
+    int of[4];
+    explicit Widths(int entry) {
+        static constexpr int ABOVE[4][4] = {{0, 1, 2, 3}, {0, 1, 2, 4}, {-8, 0, 1, 3}, {-8, 0, 1, 2}};
+        for (int code = 0; code < 4; code++) of[code] = std::clamp((entry & 7) + ABOVE[entry >> 3][code], 0, 8);
+    }
+};
+
+// A table is its word in two parts: entries of eight groups, five bits each, and those of the others, with `straight` in
+// bit 40.
 struct Nibble {
     static constexpr int RAW = 64, MOST = 118, MISFIT = 1 << 10;
     bool straight;
     uint32_t limit[4][GROUPS], more[5][GROUPS];  // what a width has room for, and what the next one adds; none is a misfit
     uint64_t masks[GROUPS / 2][16];  // of the planes of two groups, for both codes
 
-    Nibble(const uint8_t *widths, bool straight) : straight(straight) {
+    Nibble(int64_t low, int64_t high) : straight(high >> 40) {
+        auto planes = [](int width) { return (uint64_t(1) << 4 * width) - 1; };
         for (int g = 0; g < GROUPS; g++) {
+            const Widths widths((g < GROUPS / 2 ? low : high) >> 5 * (g % (GROUPS / 2)) & 31);
             more[4][g] = MISFIT;
             for (int code = 0; code < 4; code++) {
-                const uint8_t *width = widths + 4 * g + code;
-                limit[code][g] = (1 << *width) - 1;
-                more[code][g] = *width - (code ? width[-1] : 0);
+                limit[code][g] = (1 << widths.of[code]) - 1;
+                more[code][g] = widths.of[code] - (code ? widths.of[code - 1] : 0);
+            }
+            for (int codes = 0; codes < 16; codes++) {
+                uint64_t &mask = masks[g / 2][codes];
+                mask = g % 2 ? mask | planes(widths.of[codes / 4]) << 32 : planes(widths.of[codes % 4]);
             }
         }
-        auto planes = [](int width) { return (uint64_t(1) << 4 * width) - 1; };
-        for (int pair = 0; pair < GROUPS / 2; pair++)
-            for (int codes = 0; codes < 16; codes++)
-                masks[pair][codes] = planes(widths[8 * pair + codes % 4]) | planes(widths[8 * pair + 4 + codes / 4]) << 32;
     }
 
     int64_t step(uint8_t first) const { return 1 + std::min<int>(first, RAW); }
@@ -134,8 +146,11 @@ struct Nibble {
     }
 };
 
-// How many groups of each place need each width, int64 [16, 9], of blocks that are not zero.
-static void count_widths(const uint8_t *x, int64_t n, bool straight, int64_t *counts) {
+// How many groups of each place need each width, of blocks that are not zero; returns how many these are.
+typedef int64_t Counts[GROUPS][9];
+
+static int64_t count_widths(const uint8_t *x, int64_t n, bool straight, Counts &counts) {
+    int64_t total = 0;
     for (int64_t i = 0; i < n; i += UNIT) {
         const int64_t count = std::min(UNIT, n - i);
         uint8_t all[UNIT][GROUPS], above[9][GROUPS] = {};
@@ -152,6 +167,40 @@ static void count_widths(const uint8_t *x, int64_t n, bool straight, int64_t *co
                 for (int g = 0; g < GROUPS; g++) above[w][g] += all[b][g] > most;
         }
         for (int g = 0; g < GROUPS; g++)
-            for (int w = 0; w < 9; w++) counts[9 * g + w] += (w ? above[w - 1][g] : used) - above[w][g];
+            for (int w = 0; w < 9; w++) counts[g][w] += (w ? above[w - 1][g] : used) - above[w][g];
+        total += used;
     }
+    return total;
+}
+
+// The first of the cheapest entries for groups that need each width so often.
+static int best_entry(const int64_t (&counts)[9]) {
+    constexpr int MISFIT = 88;  // nibbles that a raw block costs more, about
+    int64_t least = INT64_MAX;
+    int best = 0;
+    for (int entry = 0; entry < Widths::ENTRIES; entry++) {
+        const Widths widths(entry);
+        int64_t cost = 0;
+        for (int need = 0; need < 9; need++) {
+            int width = MISFIT;
+            for (int code = 3; code >= 0; code--) width = widths.of[code] >= need ? widths.of[code] : width;
+            cost += width * counts[need];
+        }
+        if (cost < least) least = cost, best = entry;
+    }
+    return best;
+}
+
+// Both parts of the table for blocks, and, as the third number, bytes that no payload of theirs is below: a block that is
+// not zero and needs so many nibbles has 5 bytes and half a byte for each, or 65, at which 128 nibbles end.
+static void fit_widths(const uint8_t *x, int64_t n, bool straight, int64_t *numbers) {
+    Counts counts = {};
+    const int64_t used = count_widths(x, n, straight, counts);
+    numbers[0] = 0, numbers[1] = int64_t(straight) << 40;
+    int64_t nibbles = 0;
+    for (int g = 0; g < GROUPS; g++) {
+        numbers[g / (GROUPS / 2)] |= int64_t(best_entry(counts[g])) << 5 * (g % (GROUPS / 2));
+        for (int need = 0; need < 9; need++) nibbles += need * counts[g][need];
+    }
+    numbers[2] = n + 4 * used + (60 * nibbles + 127) / 128;
 }

@@ -1,4 +1,5 @@
-"""Nibble planes on a GPU. A table is four words, the widths of each code in four bits for each group.
+"""Nibble planes on a GPU. A table is its word in two parts, for kernels the widths of each code in four bits for each
+group.
 
 Functions are those of C++, with its arguments and sizes or ends: bytes of UNIT blocks each, or the sums of these.
 """
@@ -29,6 +30,7 @@ from actcodec.torch.kernels.launch import run
 __all__ = ["nibble_counts", "nibble_decode", "nibble_encode", "nibble_sizes"]
 
 COUNTED = 128  # blocks of a program, where groups are counted
+PART = 40  # bits of the lower part of a table
 NIBBLE_RAW, NIBBLE_MOST = tl.constexpr(nibble.RAW), tl.constexpr(nibble.MOST)
 # of four bytes in a word
 LOWEST, OTHERS = tl.constexpr(0x01010101), tl.constexpr(0x7F7F7F7F)
@@ -153,27 +155,28 @@ def nibble_counts_kernel(x, counts, n, STRAIGHT: tl.constexpr, N: tl.constexpr):
         tl.atomic_add(counts + tl.arange(0, 16) * 9 + width, many.to(tl.int64), sem="relaxed")
 
 
-def _numbers(widths):
-    """A table's widths, [16, 4], as a number for each code."""
+def _numbers(low, high):
+    """The widths of a table, whose word is in two parts, as a number for each code, and whether it is straight."""
+    table = nibble.Table.of(low | high << PART)
     places = 4 * np.arange(16, dtype=np.uint64)[:, None]
-    return (widths.numpy().astype(np.uint64) << places).sum(0, dtype=np.uint64).view(np.int64).tolist()
+    numbers = (table.widths.astype(np.uint64) << places).sum(0, dtype=np.uint64).view(np.int64).tolist()
+    return numbers, table.straight
 
 
 def nibble_counts(x: torch.Tensor, n: int, straight: int, counts: torch.Tensor) -> None:
     run(nibble_counts_kernel, triton.cdiv(n, COUNTED), in_words(x), counts, n, STRAIGHT=bool(straight), N=COUNTED)
 
 
-def nibble_sizes(x: torch.Tensor, n: int, widths: torch.Tensor, straight: int, sizes: torch.Tensor) -> None:
-    run(nibble_sizes_kernel, units(n), in_words(x), sizes, n, *_numbers(widths), STRAIGHT=bool(straight), N=UNIT)
+def nibble_sizes(x: torch.Tensor, n: int, low: int, high: int, sizes: torch.Tensor) -> None:
+    widths, straight = _numbers(low, high)
+    run(nibble_sizes_kernel, units(n), in_words(x), sizes, n, *widths, STRAIGHT=straight, N=UNIT)
 
 
-def nibble_encode(x: torch.Tensor, n: int, widths: torch.Tensor, straight: int, ends: torch.Tensor, words: torch.Tensor
-                  ) -> None:
-    run(nibble_encode_kernel, units(n), in_words(x), ends, words, n, *_numbers(widths), STRAIGHT=bool(straight),
-        N=UNIT)
+def nibble_encode(x: torch.Tensor, n: int, low: int, high: int, ends: torch.Tensor, words: torch.Tensor) -> None:
+    widths, straight = _numbers(low, high)
+    run(nibble_encode_kernel, units(n), in_words(x), ends, words, n, *widths, STRAIGHT=straight, N=UNIT)
 
 
-def nibble_decode(payload: torch.Tensor, n: int, widths: torch.Tensor, straight: int, ends: torch.Tensor,
-                  x: torch.Tensor) -> None:
-    run(nibble_decode_kernel, units(n), payload, ends, in_words(x), n, *_numbers(widths), STRAIGHT=bool(straight),
-        N=UNIT)
+def nibble_decode(payload: torch.Tensor, n: int, low: int, high: int, ends: torch.Tensor, x: torch.Tensor) -> None:
+    widths, straight = _numbers(low, high)
+    run(nibble_decode_kernel, units(n), payload, ends, in_words(x), n, *widths, STRAIGHT=straight, N=UNIT)

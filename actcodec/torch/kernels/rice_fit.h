@@ -64,6 +64,7 @@ struct Unit {
 };
 
 class Fit {
+    static constexpr int64_t AHEAD = 16;  // blocks of a sample that are fetched while others are sorted
     const bool straight;
     const int parts;
     int64_t used = 0, n;  // blocks that are not zero: the others have a byte under any table; room for them
@@ -146,7 +147,8 @@ class Fit {
             const uint16_t *groups = unit.all.groups, *bits = unit.sum.bits;
             const uint8_t *need = unit.all.need, *third = unit.sum.third;
             uint8_t e[UNIT];
-            uint16_t more[UNIT];
+            uint16_t more[UNIT], wide[UNIT];  // masks of bytes are no masks of words
+            for (int b = 0; b < UNIT; b++) wide[b] = need[b];
             for (int b = 0; b < UNIT; b++) e[b] = need[b] <= e0 ? e0 : need[b] <= e1 ? e1 : need[b] <= e2 ? e2 : e3;
             for (int b = 0; b < UNIT; b++) more[b] = e[b] * third[b];
             if (e3 > first)
@@ -158,7 +160,7 @@ class Fit {
                 shown = (shown + (shown >> 4)) & 0x0f0f;
                 shown = (shown + (shown >> 8)) & 31;
                 uint16_t bytes = uint16_t(bits[b] + more[b] + always + 4 * shown) >> 3;
-                sizes[b] = need[b] > e3 || bytes > Rice::MOST ? uint16_t(N) : bytes;
+                sizes[b] = wide[b] > e3 || bytes > Rice::MOST ? uint16_t(N) : bytes;
             }
             for (int b = 0; b < UNIT; b++) sums[b] += sizes[b];
         }
@@ -205,6 +207,7 @@ public:
         uint8_t some[8][N] = {};
         for (int64_t i = 0; i < blocks; i++) {
             const uint8_t *block = x + N * step * i;
+            __builtin_prefetch(block + std::min<int64_t>(AHEAD, blocks - 1 - i) * N * step);
             if (is_zero(block)) continue;
             for (int v = 0; v < N; v++) some[used % 8][v] = fold(block[v], straight);
             if (++used % 8 == 0) add(some, used - 8);

@@ -29,28 +29,28 @@ template <class V, class F> static inline auto all(V x, F f) {
     return f(f(y[0], y[1]), f(y[2], y[3]));
 }
 
-// The rows of a block, so many values apart. One row of 16 bits would make vectors of four values.
-static inline void load_rows(const Value *x, int64_t step, Floats (&rows)[LANES]) {
+// Rows so many values apart. One row of 16 bits would make vectors of four values.
+template <size_t n> static inline void load_rows(const Value *x, int64_t step, Floats (&rows)[n]) {
     if (sizeof(Value) == sizeof(float)) {
-        for (int64_t i = 0; i < LANES; i++) memcpy(&rows[i], x + i * step, sizeof rows[i]);
+        for (size_t i = 0; i < n; i++) memcpy(&rows[i], x + i * step, sizeof rows[i]);
     } else {
-        Value values[LANES * LANES];
-        float wide[LANES * LANES];
-        for (int64_t i = 0; i < LANES; i++) memcpy(values + i * LANES, x + i * step, LANES * sizeof(Value));
-        for (int64_t i = 0; i < LANES * LANES; i++) wide[i] = values[i];
+        Value values[n * LANES];
+        float wide[n * LANES];
+        for (size_t i = 0; i < n; i++) memcpy(values + i * LANES, x + i * step, LANES * sizeof(Value));
+        for (size_t i = 0; i < n * LANES; i++) wide[i] = values[i];
         memcpy(rows, wide, sizeof rows);
     }
 }
 
-static inline void store_rows(const Floats (&rows)[LANES], int64_t step, Value *x) {
+template <size_t n> static inline void store_rows(const Floats (&rows)[n], int64_t step, Value *x) {
     if (sizeof(Value) == sizeof(float)) {
-        for (int64_t i = 0; i < LANES; i++) memcpy(x + i * step, &rows[i], sizeof rows[i]);
+        for (size_t i = 0; i < n; i++) memcpy(x + i * step, &rows[i], sizeof rows[i]);
     } else {
-        Value values[LANES * LANES];
-        float wide[LANES * LANES];
+        Value values[n * LANES];
+        float wide[n * LANES];
         memcpy(wide, rows, sizeof wide);
-        for (int64_t i = 0; i < LANES * LANES; i++) values[i] = Value(wide[i]);
-        for (int64_t i = 0; i < LANES; i++) memcpy(x + i * step, values + i * LANES, LANES * sizeof(Value));
+        for (size_t i = 0; i < n * LANES; i++) values[i] = Value(wide[i]);
+        for (size_t i = 0; i < n; i++) memcpy(x + i * step, values + i * LANES, LANES * sizeof(Value));
     }
 }
 
