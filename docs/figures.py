@@ -44,7 +44,10 @@ SOURCES = {
                          TORCH_MODES),
               "speed": ((*TORCH, "actcodec/torch/resnet.py", "docs/torch_memory.py", "docs/torch_speed.py"),
                         TORCH_MODES),
-              "networks": ((*TORCH, "docs/torch_networks.py", "tb/torch/networks.py"), TORCH_MODES)},
+              "networks": ((*TORCH, "docs/torch_networks.py", "tb/torch/networks.py"), TORCH_MODES),
+              "temporaries": ((*TORCH, "docs/torch_temporaries.py", "tb/torch/memory.py",
+                               "tb/torch/test_temporaries.py"), TORCH_MODES),
+              "halves": ((*TORCH, "docs/torch_memory.py", "docs/torch_halves.py"), TORCH_MODES)},
 }
 """What sections of records depend on: {record: {section: (places, modes whose streams count)}}."""
 

@@ -1,7 +1,7 @@
 """``make docs``: the tables of ``docs/pytorch.md`` that take long to measure, from ``docs/records/torch.json``.
 
-``python -m docs.torch_record`` writes them; what measures one, :mod:`docs.torch_memory`, :mod:`docs.torch_speed` or
-:mod:`docs.torch_networks`, records it first. Rendering needs no PyTorch.
+``python -m docs.torch_record`` writes them; what measures one, a module ``docs.torch_...`` of its name, records it
+first. Rendering needs no PyTorch.
 """
 
 from functools import partial
@@ -17,8 +17,11 @@ HEADS = {
     "speed": ("preset", "ResNet-18", "ResNet-20", "transformer"),
     "networks": ("network", *(f"`{preset}`: ratio | error, %" for preset in ("sfpr", "jpeg-act", "gist-fp8",
                                                                              "division-paper"))),
+    "temporaries": ("", "encoding", "decoding"),
+    "halves": ("", "bfloat16: encoding | decoding", "float16: encoding | decoding"),
 }
-FORMATS = {"memory": (".1f", ".1f", ".2f", ".1f", ",d"), "speed": (".2f",) * 3, "networks": (".2f", ".3g") * 4}
+FORMATS = {"memory": (".1f", ".1f", ".2f", ".1f", ",d"), "speed": (".2f",) * 3, "networks": (".2f", ".3g") * 4,
+           "temporaries": (".2f",) * 2, "halves": (".1f",) * 4}
 """Of the numbers in a row, which come after its words."""
 
 

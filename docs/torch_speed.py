@@ -4,7 +4,6 @@
 :mod:`docs.torch_record` writes the table. Times are processor seconds of one thread; presets take turns.
 """
 
-import ctypes
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -17,23 +16,15 @@ import actcodec.torch as at
 from actcodec.torch import rules
 from actcodec.torch.resnet import Resnet, resnet18, resnet20
 from docs import torch_record
-from docs.torch_memory import Language, seconds
+from docs.torch_memory import Language, keep_memory, seconds
 
 __all__ = ["rows"]
 
 ROUNDS = 25
-KEEP = {-1: 2**31 - 1, -2: 2**28, -4: 0}  # of mallopt: what is left at the end of the heap, its growth, no mappings
 CHECKPOINTS = "checkpoints, no preset"
-VARIANTS = {"`jpeg-act`, nibble": ("jpeg-act", {"coder": "nibble"}),
-            "`jpeg-act`, rice": ("jpeg-act", {"coder": "rice"})}
+VARIANTS = {f"`{mode}`, {coder}": (mode, {"coder": coder}) for mode in ("jpeg-act", "sfpr-zvc", "mx")
+            for coder in ("nibble", "rice")}
 WAYS = {f"`{name}`": (name, {}) for name in (*rules.PRESETS, "dpr-fp8", "division", "comet", "mx")} | VARIANTS
-
-
-def keep_memory() -> None:
-    """Has glibc keep what is freed, as other allocators do. Else it gives memory back to the system, in some steps more
-    than in others, and fetches it again."""
-    for option, value in KEEP.items():
-        ctypes.CDLL(None).mallopt(option, value)
 
 
 def compressed(context, loss):

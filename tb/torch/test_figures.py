@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from docs import figures, torch_memory, torch_networks, torch_record, torch_speed
+from docs import figures, torch_halves, torch_memory, torch_networks, torch_record, torch_speed, torch_temporaries
 
 
 @pytest.mark.parametrize("table", torch_record.HEADS)
@@ -68,3 +68,10 @@ def test_speed_and_networks_are_measured():
     assert all(ratio > 0 for row in rows for ratio in row[1:])
     (name, *figures), = torch_networks.rows(["lstm"])
     assert name == "lstm" and len(figures) == 8 and all(ratio >= 1 for ratio in figures[::2])
+
+
+def test_temporaries_and_halves_are_measured():
+    (name, *figures), = torch_temporaries.rows({"`sfpr`": ("sfpr", {})})
+    assert name == "`sfpr`" and figures == pytest.approx([0.25, 1], rel=0.01)
+    (name, *figures), = torch_halves.rows({"`sfpr`": ("sfpr", {})}, (1, 8, 64, 64), 1)
+    assert name == "`sfpr`" and len(figures) == 4 and all(ratio > 0 for ratio in figures)

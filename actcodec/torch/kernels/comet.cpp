@@ -3,7 +3,7 @@
 #include <cmath>
 #include <mutex>
 
-constexpr int64_t LANES = 8, TILES = 4, GROUP = 256;  // tiles of a group, and its values where there are none
+constexpr int64_t TILES = 4, GROUP = 256;  // tiles of a group, and its values where there are none
 constexpr int SYMBOLS = 1 << 12, WRAP = SYMBOLS / 2, OUTLIER = SYMBOLS;
 constexpr int MAX_LENGTH = 8, MAX_SYMBOLS = 255, ONE_BYTE = 224, PENALTY = 16;
 

@@ -29,29 +29,6 @@ static inline uint64_t load64(const void *p) {
     return x;
 }
 
-// The last place of this number is 1, of those up to 2^22 less or more, too. A product that is added to it, and rounded
-// once, is the nearest integer, half to even, in the low bits of the sum.
-constexpr float INTEGER = 0x1.8p23f;
-
-static inline float nearest(float x, float k) {
-#ifdef __FP_FAST_FMAF
-    return __builtin_fmaf(x, k, INTEGER);
-#else
-    return float(__builtin_rint(double(x) * k) + INTEGER);
-#endif
-}
-
-// The nearest such sum whose integer 8 bits hold. Bounds are variables to a compiler, as it would make branches of
-// constants, and no minimum and maximum of vectors; a loop has its own copy, which no store can change.
-inline float LEAST_OF_8 = INTEGER - 128, MOST_OF_8 = INTEGER + 127;
-struct Saturation {
-    float low = LEAST_OF_8, high = MOST_OF_8;
-    float operator()(float x) const {
-        x = low > x ? low : x;
-        return high < x ? high : x;
-    }
-};
-
 // Eight rows of bytes, as words of so many squares of 8 x 8 side by side; what is in each square is transposed.
 template <int n> struct Line {
     typedef uint64_t Words __attribute__((vector_size(8 * n)));
@@ -72,33 +49,56 @@ template <class Words> static inline void transpose(Words (&x)[8]) {
     transpose_step<4>(x, 0x00000000ffffffff);
 }
 
-static inline uint32_t bits_of(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, 4);
-    return bits;
+// Eight values, as vectors.
+constexpr int64_t LANES = 8;
+typedef int32_t Row __attribute__((vector_size(4 * LANES)));
+typedef uint32_t Words __attribute__((vector_size(4 * LANES)));
+typedef float Floats __attribute__((vector_size(4 * LANES)));
+constexpr Row LANE = {0, 1, 2, 3, 4, 5, 6, 7};
+
+template <class To, class From> static inline To same_bits(From x) {
+    static_assert(sizeof(To) == sizeof(From));
+    To y;
+    memcpy(&y, &x, sizeof y);
+    return y;
 }
 
-static inline float float_of(uint32_t bits) {
-    float x;
-    memcpy(&x, &bits, 4);
-    return x;
-}
+static inline uint32_t bits_of(float x) { return same_bits<uint32_t>(x); }
+static inline Words bits_of(Floats x) { return same_bits<Words>(x); }
+static inline float float_of(uint32_t bits) { return same_bits<float>(bits); }
+static inline Floats float_of(Words bits) { return same_bits<Floats>(bits); }
 
 // of float32
 constexpr uint32_t MAGNITUDE = 0x7FFFFFFF, NORMAL = 0x00800000, INFINITE = 0x7F800000, QUIET = 0x7FC00000;
 constexpr int FRACTION = 23, BIAS = 127;
 
+// The last place of this number is 1, of those up to 2^22 less or more, too. A product that is added to it, and rounded
+// once, is the nearest integer, half to even, in the low bits of the sum.
+constexpr float INTEGER = 0x1.8p23f;
+
+static inline float nearest(float x, float k) {
+#ifdef __FP_FAST_FMAF
+    return __builtin_fmaf(x, k, INTEGER);
+#else
+    constexpr double whole = 0x1.8p52;  // as INTEGER, of float64
+    return float(double(x) * k + whole - whole + INTEGER);
+#endif
+}
+
 // Values of 16 bits, as golden/offload/memory/formats.py: widened exactly, and rounded to nearest even; a NaN keeps its
-// sign and upper bits, and is quiet. Without branches, for vectors, and without subnormal numbers of float32, which a
-// processor may take for zeros.
+// sign and upper bits, and is quiet. Of one, or of eight as a vector: without branches, and without subnormal numbers of
+// float32, which a processor may take for zeros.
 struct Bfloat16 {
     uint16_t bits;
     Bfloat16() = default;
-    explicit Bfloat16(float x) {
-        uint32_t word = bits_of(x), upper = word >> 16;
-        bits = (word & MAGNITUDE) > INFINITE ? upper | 0x40 : (word + 0x7FFF + (upper & 1)) >> 16;
+    explicit Bfloat16(float x) : bits(narrowed(bits_of(x))) {}
+    operator float() const { return float_of(widened(uint32_t(bits))); }
+
+    template <class U> static U widened(U code) { return code << 16; }
+    template <class U> static U narrowed(U word) {
+        U upper = word >> 16;
+        return (word & MAGNITUDE) > INFINITE ? upper | 0x40 : (word + 0x7FFF + (upper & 1)) >> 16;
     }
-    operator float() const { return float_of(uint32_t(bits) << 16); }
 };
 
 struct Float16 {
@@ -106,19 +106,22 @@ struct Float16 {
     static constexpr uint32_t REBIAS = (BIAS - 15) << FRACTION;
     uint16_t bits;
     Float16() = default;
-    explicit Float16(float x) {
-        uint32_t word = bits_of(x), magnitude = word & MAGNITUDE;
-        uint32_t normal = (magnitude - REBIAS + (1 << (DROP - 1)) - 1 + (magnitude >> DROP & 1)) >> DROP;
-        uint32_t small = bits_of(float_of(magnitude) + 0.5f) - bits_of(0.5f);  // the last place of 0.5 is 2^-24
-        uint32_t code = magnitude < REBIAS + NORMAL ? small : std::min<uint32_t>(normal, 0x7C00);
-        code = magnitude > INFINITE ? 0x7E00 | (magnitude >> DROP & 0x3FF) : code;
-        bits = (word >> 16 & 0x8000) | code;
+    explicit Float16(float x) : bits(narrowed(bits_of(x))) {}
+    operator float() const { return float_of(widened(uint32_t(bits))); }
+
+    template <class U> static U widened(U code) {
+        U magnitude = (code & 0x7FFF) << DROP, sign = (code & 0x8000) << 16;
+        U small = bits_of(float_of(magnitude + REBIAS + NORMAL) - float_of(REBIAS + NORMAL));
+        U word = magnitude < NORMAL ? small : magnitude + REBIAS;
+        return sign | (magnitude < 0x7C00u << DROP ? word : magnitude | INFINITE);
     }
-    operator float() const {
-        uint32_t magnitude = uint32_t(bits & 0x7FFF) << DROP, sign = uint32_t(bits & 0x8000) << 16;
-        uint32_t small = bits_of(float_of(magnitude + REBIAS + NORMAL) - float_of(REBIAS + NORMAL));
-        uint32_t word = magnitude < NORMAL ? small : magnitude + REBIAS;
-        return float_of(sign | (magnitude < 0x7C00u << DROP ? word : magnitude | INFINITE));
+    template <class U> static U narrowed(U word) {
+        U magnitude = word & MAGNITUDE;
+        U normal = (magnitude - REBIAS + (1 << (DROP - 1)) - 1 + (magnitude >> DROP & 1)) >> DROP;
+        U small = bits_of(float_of(magnitude) + 0.5f) - bits_of(0.5f);  // the last place of 0.5 is 2^-24
+        U code = magnitude < REBIAS + NORMAL ? small : normal > 0x7C00u ? U{} + 0x7C00 : normal;
+        code = magnitude > INFINITE ? 0x7E00 | (magnitude >> DROP & 0x3FF) : code;
+        return (word >> 16 & 0x8000) | code;
     }
 };
 

@@ -7,7 +7,6 @@
 
 constexpr int64_t GROUP = 4, AT_ONCE = 16;  // groups whose noise is made together
 constexpr int LOG2[9] = {0, 0, 1, 1, 2, 2, 2, 2, 3};
-constexpr Row LANE = {0, 1, 2, 3, 4, 5, 6, 7};
 constexpr Row HALVES = {0, 5, 0, 5, 0, 5, 0, 5};      // bits of a random number that even and odd lanes have
 constexpr Row CHANGE = {0, 0, 16, 16, 24, 24, 8, 8};  // what lanes differ by
 

@@ -1,9 +1,6 @@
 // Bits, and tensors without their zeros (packing.py).
-#include "common.h"
+#include "rows.h"
 #include <atomic>
-#ifdef __BMI2__
-#include <immintrin.h>
-#endif
 
 constexpr int64_t BLOCK = 512;
 
@@ -82,15 +79,9 @@ EXPORT int64_t unpack(const uint8_t *bits, int64_t bytes, uint8_t *out, int64_t 
 // The same as values, n of them.
 EXPORT int64_t unpack_values(const uint8_t *bits, int64_t n, Value *out, int64_t threads) {
     parallel(n, 64, LEAST, threads, [=](int64_t i, int64_t end) {
-        for (; i < end; i += 64) {
-            uint8_t flags[64] = {};
-            int64_t m = std::min<int64_t>(64, end - i);
-            for (int64_t j = 0; j < (m + 7) / 8; j++) memcpy(flags + 8 * j, &SPREAD.of[bits[i / 8 + j]], 8);
-            if (m == 64)
-                for (int64_t j = 0; j < 64; j++) out[i + j] = Value(float(flags[j]));
-            else
-                for (int64_t j = 0; j < m; j++) out[i + j] = Value(float(flags[j]));
-        }
+        auto row = [=](int64_t i) { return __builtin_convertvector(((Row{} + bits[i / 8]) >> LANE) & 1, Floats); };
+        for (; i + LANES <= end; i += LANES) store_row(row(i), out + i);
+        for (int64_t j = 0; i + j < end; j++) out[i + j] = Value(row(i)[j]);
     });
     return 0;
 }

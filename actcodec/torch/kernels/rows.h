@@ -1,21 +1,9 @@
 // Rows of eight values, and blocks of eight rows, as vectors.
 #pragma once
 #include "common.h"
-#ifdef __AVX2__
+#if defined(__BMI2__) || defined(__AVX2__)
 #include <immintrin.h>
 #endif
-
-constexpr int64_t LANES = 8;
-typedef int32_t Row __attribute__((vector_size(4 * LANES)));
-typedef uint32_t Words __attribute__((vector_size(4 * LANES)));
-typedef float Floats __attribute__((vector_size(4 * LANES)));
-
-template <class To, class From> static inline To same_bits(From x) {
-    static_assert(sizeof(To) == sizeof(From));
-    To y;
-    memcpy(&y, &x, sizeof y);
-    return y;
-}
 
 constexpr auto smaller = [](auto a, auto b) { return a < b ? a : b; };
 constexpr auto larger = [](auto a, auto b) { return a > b ? a : b; };
@@ -29,29 +17,50 @@ template <class V, class F> static inline auto all(V x, F f) {
     return f(f(y[0], y[1]), f(y[2], y[3]));
 }
 
-// Rows so many values apart. One row of 16 bits would make vectors of four values.
+// Eight values in memory, of any type.
+typedef uint16_t Halves __attribute__((vector_size(2 * LANES)));
+
+template <class V> static inline Floats load_row(const V *x) {
+    Halves codes;
+    memcpy(&codes, x, sizeof codes);
+    return float_of(V::widened(__builtin_convertvector(codes, Words)));
+}
+
+static inline Floats load_row(const float *x) {
+    Floats row;
+    memcpy(&row, x, sizeof row);
+    return row;
+}
+
+template <class V> static inline void store_row(Floats row, V *x) {
+    Halves codes = __builtin_convertvector(V::narrowed(bits_of(row)), Halves);
+    memcpy(x, &codes, sizeof codes);
+}
+
+static inline void store_row(Floats row, float *x) { memcpy(x, &row, sizeof row); }
+
+#ifdef __F16C__
+static inline Floats load_row(const Float16 *x) {
+    Halves codes;
+    memcpy(&codes, x, sizeof codes);
+    const Words wide = same_bits<Words>(_mm256_cvtph_ps(same_bits<__m128i>(codes)));  // in which all NaN are quiet
+    const Words code = __builtin_convertvector(codes, Words), quiet = (~code & 0x200) << Float16::DROP;
+    return float_of((code & 0x7C00) == 0 ? wide : wide & ~quiet);
+}
+
+static inline void store_row(Floats row, Float16 *x) {
+    const __m128i codes = _mm256_cvtps_ph(same_bits<__m256>(row), _MM_FROUND_TO_NEAREST_INT);
+    memcpy(x, &codes, sizeof codes);
+}
+#endif
+
+// Rows so many values apart.
 template <size_t n> static inline void load_rows(const Value *x, int64_t step, Floats (&rows)[n]) {
-    if (sizeof(Value) == sizeof(float)) {
-        for (size_t i = 0; i < n; i++) memcpy(&rows[i], x + i * step, sizeof rows[i]);
-    } else {
-        Value values[n * LANES];
-        float wide[n * LANES];
-        for (size_t i = 0; i < n; i++) memcpy(values + i * LANES, x + i * step, LANES * sizeof(Value));
-        for (size_t i = 0; i < n * LANES; i++) wide[i] = values[i];
-        memcpy(rows, wide, sizeof rows);
-    }
+    for (size_t i = 0; i < n; i++) rows[i] = load_row(x + i * step);
 }
 
 template <size_t n> static inline void store_rows(const Floats (&rows)[n], int64_t step, Value *x) {
-    if (sizeof(Value) == sizeof(float)) {
-        for (size_t i = 0; i < n; i++) memcpy(x + i * step, &rows[i], sizeof rows[i]);
-    } else {
-        Value values[n * LANES];
-        float wide[n * LANES];
-        memcpy(wide, rows, sizeof wide);
-        for (size_t i = 0; i < n * LANES; i++) values[i] = Value(wide[i]);
-        for (size_t i = 0; i < n; i++) memcpy(x + i * step, values + i * LANES, LANES * sizeof(Value));
-    }
+    for (size_t i = 0; i < n; i++) store_row(rows[i], x + i * step);
 }
 
 // 0 for values that are subnormal, no number or, unless they may be, infinite.

@@ -54,6 +54,17 @@ EXPORT int64_t scales(const Value *x, int64_t rows, int64_t length, int64_t chan
     return 0;
 }
 
+// The nearest such sum whose integer 8 bits hold. Bounds are variables to a compiler, as it would make branches of
+// constants, and no minimum and maximum of vectors; a loop has its own copy, which no store can change.
+inline float LEAST_OF_8 = INTEGER - 128, MOST_OF_8 = INTEGER + 127;
+struct Saturation {
+    float low = LEAST_OF_8, high = MOST_OF_8;
+    float operator()(float x) const {
+        x = low > x ? low : x;
+        return high < x ? high : x;
+    }
+};
+
 // Half to even. No number that is not normal but infinity is other than 0.
 static inline int8_t quantized(float x, float k, bool signs, const Saturation &saturated) {
     float value = (bits_of(x) & MAGNITUDE) - NORMAL <= INFINITE - NORMAL ? x : 0.0f;
