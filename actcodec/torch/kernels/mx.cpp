@@ -134,7 +134,7 @@ template <int width> static inline uint64_t unpacked(uint64_t x) {
     return (x & one) | (x & one << width) << (8 - width);
 }
 
-// In two loads at the most, as one of what two stores wrote would wait for both.
+// A copy of six bytes to a word would be two stores and a load, which waits for both.
 template <int n> static inline uint64_t load_bytes(const uint8_t *p) {
     uint32_t low;
     memcpy(&low, p, 4);
