@@ -230,11 +230,12 @@ def decode(name: str, encoded: Encoded) -> torch.Tensor:
 
 def lines(q: torch.Tensor, view: Any) -> torch.Tensor:
     """Blocks, uint8 [n, 64], of flat int8 values without tiles."""
-    q = padded(q.view(view.rows, view.width), LANES).view(-1)
-    return padded(q, BLOCK).view(-1, BLOCK).view(torch.uint8)
+    if view.width != view.padded_width:
+        q = padded(q.view(view.rows, view.width), LANES).view(-1)
+    return padded(q.view(torch.uint8), BLOCK).view(-1, BLOCK)
 
 
 def values_of_lines(x: torch.Tensor, view: Any) -> torch.Tensor:
     """The inverse of :func:`lines`."""
     x = x.view(torch.int8).view(-1)[:view.rows * view.padded_width]
-    return x.view(view.rows, -1)[:, :view.width].reshape(-1)
+    return x if view.width == view.padded_width else x.view(view.rows, -1)[:, :view.width].reshape(-1)

@@ -37,9 +37,12 @@ class Form:
     def _encode(self, tensor, host):
         start = time.perf_counter()
         if self.need is None:
-            values = tensor.resolve_neg().contiguous()
-            values = values if hasattr(self.codec, "reads") and self.codec.reads(values) else values.float()
-            self.packed = self.codec.encode(values.view(saved.shape_of(values.shape)))
+            plain = tensor.is_contiguous() and not tensor.is_neg()
+            values = tensor if plain else tensor.resolve_neg().contiguous()
+            if not (hasattr(self.codec, "reads") and self.codec.reads(values)):
+                values = values.float()
+            shape = saved.shape_of(values.shape)
+            self.packed = self.codec.encode(values if shape == values.shape else values.view(shape))
         else:
             self.packed = self.need.encode(self.codec, tensor)
         self.moved = host.take(self.packed) if host is not None else None
@@ -83,7 +86,8 @@ class Form:
             return self.packed
         packed = self.packed if self.moved is None else self.moved.fetch()
         values = self.need.decode(self.codec, packed) if self.need else self.codec.decode(packed)
-        values = values.view(entry.shape).to(entry.dtype)
+        if (values.shape, values.dtype) != (entry.shape, entry.dtype):
+            values = values.view(entry.shape).to(entry.dtype)
         if values.stride() != entry.stride and entry.fills:
             values = torch.empty_strided(entry.shape, entry.stride, dtype=entry.dtype,
                                          device=values.device).copy_(values)

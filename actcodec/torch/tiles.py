@@ -17,12 +17,14 @@ def encode(x: torch.Tensor, view: Any, scales: Any, signs: bool, quantize: Any, 
     """Quantized coefficients of what SFPR makes of a contiguous float32 tensor, seen as golden's ``view``: int8
     [8, 8, blocks], or, if ``lines``, blocks in the CDU's order of values, column by column: uint8 [blocks, 64].
     ``quantize`` is a function of :mod:`actcodec.torch.quantize`, ``table`` its shifts or divisors, int32 [8, 8, 1]."""
-    q = torch.empty(64 * view.blocks(True), dtype=torch.int8, device=x.device)
+    blocks = view.blocks(True)
+    shape, dtype = ((blocks, 64), torch.uint8) if lines else ((8, 8, blocks), torch.int8)
+    q = torch.empty(shape, dtype=dtype, device=x.device)
     if native := kernels.of(__name__, x, table):
         native.encode(x, *_planes(view), scales.k, signs, FORWARD.index(quantize), lines, table, q)
     else:
-        transform(sfpr.quantize(x, view, scales, signs), view, quantize, table, _places(q, lines))
-    return q.view(torch.uint8).view(-1, 64) if lines else q.view(8, 8, -1)
+        transform(sfpr.quantize(x, view, scales, signs), view, quantize, table, _places(q))
+    return q
 
 
 def decode(q: torch.Tensor, view: Any, scales: Any, dequantize: Any, table: Any, dtype: torch.dtype) -> Any:
@@ -32,12 +34,12 @@ def decode(q: torch.Tensor, view: Any, scales: Any, dequantize: Any, table: Any,
         x = torch.empty(view.rows * view.width, dtype=dtype, device=q.device)
         native.decode(q, *_planes(view), scales.r, BACK.index(dequantize), lines, table, x)
         return x
-    return sfpr.dequantize(restore(_places(q.view(torch.int8), lines), view, dequantize, table), view, scales, dtype)
+    return sfpr.dequantize(restore(_places(q), view, dequantize, table), view, scales, dtype)
 
 
-def _places(q, lines):
-    """A view of coefficients as [8, 8, blocks]."""
-    return q.view(-1, 8, 8).permute(2, 1, 0) if lines else q.view(8, 8, -1)
+def _places(q):
+    """A view of coefficients as int8 [8, 8, blocks]."""
+    return q.view(torch.int8).view(-1, 8, 8).permute(2, 1, 0) if q.dtype is torch.uint8 else q.view(8, 8, -1)
 
 
 def _planes(view):

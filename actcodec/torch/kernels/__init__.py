@@ -105,9 +105,13 @@ def of(module: str, *tensors: torch.Tensor, dtype: torch.dtype | None = None) ->
     tensors. Values are of the type ``dtype``, that of a tensor of 16 bits among these, or float32."""
     if not _usable(tensors):
         return None
-    if interpreted or not all([one.is_cpu for one in tensors]):
-        return fused(module, *tensors)
-    return library(module.rpartition(".")[2], *HALVES.intersection([dtype, *[one.dtype for one in tensors]]))
+    half = [dtype] if dtype in HALVES else []
+    for one in tensors:
+        if interpreted or not one.is_cpu:
+            return fused(module, *tensors)
+        if one.dtype in HALVES:
+            half = [one.dtype]
+    return library(module.rpartition(".")[2], *half)
 
 
 def fused(module: str, *tensors: torch.Tensor) -> Any:
