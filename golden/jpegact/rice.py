@@ -252,7 +252,7 @@ def _recommended(parameters):
 
 
 def fit(blocks: ArrayLike, straight: bool = False, most: int = SAMPLE, sizes: Callable = Sizes) -> Table:
-    """The Table under which `blocks` are smallest, as far as descent finds it, in some 30 ms.
+    """The Table under which `blocks` are smallest, as far as descent finds it, in some 20 ms.
 
     Starts from k = log2(0.69 * mean of u), takes every step of one parameter that makes the payload smaller, and ends
     when there is none. Of more than `most` blocks some, at equal distances, stand for all. Straight tables have one k.
