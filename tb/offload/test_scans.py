@@ -161,11 +161,11 @@ def test_cycles_of_a_scan(session, monkeypatch):
     """One sector per cycle and lane where a sector is a beat, and those of the longest burst; the plan of the tensor,
     and that of the scan, with two for each bit of some numbers and 4 for each lane; and REST. A tensor that is
     compressed as well takes as long as both, but for the former plan, which it has once. Compression takes one sector
-    per cycle and lane as it does without a scan built in. Where payloads are in memory alone, so few reads are
-    outstanding that they wait for memory."""
+    per cycle and lane as it does without a scan built in. For LUTs a tensor starts a cycle later. Where payloads are in
+    memory alone, so few reads are outstanding that they wait for memory."""
     cdus, mode = session.driver.cdus, lane_modes("sfpr-zvc")[0]
     plan = max(73, 4 + 33 * cdus)
-    rest = REST[session.environment.accelerator.memory]
+    rest = REST[session.environment.accelerator.memory] + (session.environment.accelerator.target == "lut")
     if session.environment.accelerator.queue:  # after the plan, lanes load their origins, and the splitter that of rows
         plan += cdus + 2 + 3 * any(mode.format.segmented for mode in lane_modes(*session.driver.modes))
     monkeypatch.setattr(session, "_space", lambda *_: None)  # payloads in the stream
