@@ -25,7 +25,7 @@ WAYS: dict[str, tuple[str, dict[str, Any]]] = {
 def rows(ways: dict[str, tuple[str, dict[str, Any]]] = WAYS) -> Iterator[list[Any]]:
     """Codec, and bytes at a time while it encodes and while it decodes, in times of the input's."""
     torch.set_num_threads(1)
-    for way, (mode, options) in sorted(ways.items()):
+    for way, (mode, options) in ways.items():
         yield [way, *peaks(mode, options, dense=False)]
 
 
