@@ -5,15 +5,14 @@ before and after.
 :mod:`docs.torch_record` writes the table. Times are processor seconds of one thread, the least of several.
 """
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 
 from actcodec.torch.golden import codec
 from docs import torch_record
-from docs.torch_memory import keep_memory
+from docs.torch_memory import keep_memory, seconds
 
 __all__ = ["WAYS", "rows"]
 
@@ -21,18 +20,8 @@ ROUNDS = 9
 SHAPE = 16, 32, 128, 128
 WAYS: dict[str, tuple[str, dict[str, Any]]] = {
     **{f"`{mode}`": (mode, {}) for mode in ("sfpr", "sfpr-zvc", "jpeg-act", "brc", "ssdc-fp8", "dpr-fp8", "division",
-                                            "comet", "mx")},
+                                            "comet", "mx", "bitpack-2")},
     "`jpeg-act`, nibble": ("jpeg-act", {"coder": "nibble"})}
-
-
-def seconds(function: Callable[[], Any], rounds: int) -> float:
-    """Of the processor, the least of so many calls."""
-    least = float("inf")
-    for _ in range(rounds):
-        start = time.process_time()
-        function()
-        least = min(least, time.process_time() - start)
-    return least
 
 
 def gains(one: Any, x: torch.Tensor, rounds: int) -> Iterator[float]:
@@ -40,7 +29,8 @@ def gains(one: Any, x: torch.Tensor, rounds: int) -> Iterator[float]:
     packed, copied = one.encode(x), one.encode(x.float())
     for direct, copy in ((lambda: one.encode(x), lambda: one.encode(x.float())),
                          (lambda: one.decode(packed), lambda: one.decode(copied).to(x.dtype))):
-        yield seconds(copy, rounds) / seconds(direct, rounds)
+        times = seconds({"copy": copy, "direct": direct}, rounds)
+        yield times["copy"] / times["direct"]
 
 
 def rows(ways: dict[str, tuple[str, dict[str, Any]]] = WAYS, shape: tuple[int, ...] = SHAPE,

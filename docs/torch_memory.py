@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -23,7 +24,7 @@ from actcodec.train.networks import resnet50
 from docs import torch_record
 from tb.torch.memory import measured
 
-__all__ = ["BUDGET", "Language", "Vision", "greatest", "keep_memory", "rows", "seconds"]
+__all__ = ["BUDGET", "Language", "Vision", "greatest", "keep_memory", "rows", "seconds", "step"]
 
 ROUNDS = 2
 BUDGET = 1 << 30  # bytes, for the greatest batch
@@ -151,15 +152,20 @@ def memory(forward: Callable[[], torch.Tensor]) -> tuple[int, int]:
     return first.left, max(first.peak, first.left + second.peak)
 
 
-def seconds(functions: dict[str, Callable[[], torch.Tensor]], rounds: int) -> dict[str, float]:
-    """Processor time of a step in each way, which take turns: the least of so many rounds."""
+def seconds(functions: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
+    """Processor time of functions, which take turns: the least of so many rounds."""
     least: dict[str, float] = {}
     for _ in range(rounds):
-        for way, forward in functions.items():
+        for way, function in functions.items():
             start = time.process_time()
-            forward().backward()
+            function()
             least[way] = min(least.get(way, float("inf")), time.process_time() - start)
     return least
+
+
+def step(forward: Callable[[], torch.Tensor]) -> None:
+    """Forward and backward pass."""
+    forward().backward()
 
 
 def greatest(batch: int, one: tuple[int, int], two: tuple[int, int]) -> int | None:
@@ -180,10 +186,10 @@ def rows(rounds: int = ROUNDS) -> Iterator[list[Any]]:
         torch.compiler.reset()  # it compiles a function a few times only
         functions, larger = ways(model, loss(batch)), ways(model, loss(2 * batch))
         for forward in (functions["plain"], *(one[way] for one in (functions, larger) for way in INDUCTOR)):
-            forward().backward()  # gradients stay, and neither these nor compiling are part of what is measured
+            step(forward)  # gradients stay, and neither these nor compiling are part of what is measured
         sizes = {way: memory(forward) for way, forward in functions.items()}
         twice = {way: memory(forward) for way, forward in larger.items()}
-        times = seconds(functions, rounds)
+        times = seconds({way: partial(step, forward) for way, forward in functions.items()}, rounds)
         print(name, times, flush=True)
         for way, (left, peak) in sizes.items():
             yield [name, way, left / 2**20, peak / 2**20, times[way] / times["plain"], batch / times[way],

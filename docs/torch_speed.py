@@ -16,7 +16,7 @@ import actcodec.torch as at
 from actcodec.torch import rules
 from actcodec.torch.resnet import Resnet, resnet18, resnet20
 from docs import torch_record
-from docs.torch_memory import Language, keep_memory, seconds
+from docs.torch_memory import Language, keep_memory, seconds, step
 
 __all__ = ["rows"]
 
@@ -24,7 +24,9 @@ ROUNDS = 25
 CHECKPOINTS = "checkpoints, no preset"
 VARIANTS = {f"`{mode}`, {coder}": (mode, {"coder": coder}) for mode in ("jpeg-act", "sfpr-zvc", "mx")
             for coder in ("nibble", "rice")}
-WAYS = {f"`{name}`": (name, {}) for name in (*rules.PRESETS, "dpr-fp8", "division", "comet", "mx")} | VARIANTS
+VARIANTS["`jpeg-act`, div, rice"] = "jpeg-act", {"quantizer": "div", "coder": "rice"}
+MODES = *rules.PRESETS, "dpr-fp8", "bitpack-2", "division", "comet", "mx"
+WAYS = {f"`{name}`": (name, {}) for name in MODES} | VARIANTS
 
 
 def compressed(context, loss):
@@ -63,7 +65,7 @@ def rows(ways=WAYS, rounds=ROUNDS):
         functions: dict = {"without": plain, CHECKPOINTS: partial(loss, again)}
         for way, (name, options) in ways.items():
             functions[way] = partial(compressed, at.Compress(model, name, **options), plain)
-        times = seconds(functions, rounds)
+        times = seconds({way: partial(step, forward) for way, forward in functions.items()}, rounds)
         print(times, flush=True)
         ratios.append([times[way] / times["without"] for way in (CHECKPOINTS, *ways)])
     return [list(row) for row in zip((CHECKPOINTS, *ways), *ratios, strict=True)]

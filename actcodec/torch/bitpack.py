@@ -5,6 +5,7 @@ from typing import Any
 import torch
 
 from actcodec import codecs
+from actcodec.torch import kernels
 from actcodec.torch.packed import Packed
 
 __all__ = ["Bitpack"]
@@ -19,17 +20,29 @@ class Bitpack:
 
     def __init__(self, mode: str, compile: bool = False, **options: Any) -> None:
         self.mode, self.options = codecs.find(mode), codecs.find(mode).option_values(options)
-        self._bytes = self.mode.parameter["roundto"]
+        self._kept = self.mode.parameter["roundto"]  # bytes
+
+    def reads(self, x: torch.Tensor) -> bool:
+        """Whether :meth:`encode` reads a tensor of 16 bits."""
+        return kernels.read(__name__, x)
 
     def encode(self, x: torch.Tensor) -> Packed:
         """:class:`~actcodec.torch.packed.Packed` of a contiguous float32 tensor of 1 to 5 dimensions."""
-        data = x.view(-1).view(torch.uint8).view(-1, WORD)[:, WORD - self._bytes:].clone(
-            memory_format=torch.contiguous_format)
-        return Packed(self.mode.name, tuple(x.shape), data, data.nbytes, 0, data.nbytes)
+        n = x.numel()
+        data = torch.empty(n * self._kept, dtype=torch.uint8, device=x.device)
+        if native := kernels.of(__name__, x):
+            native.encode(x, n, self._kept, data)
+        else:
+            data.view(n, self._kept).copy_(x.view(-1).view(torch.uint8).view(n, WORD)[:, WORD - self._kept:])
+        return Packed(self.mode.name, tuple(x.shape), data, data.nbytes, 0, data.nbytes, x.dtype)
 
     def decode(self, packed: Packed) -> torch.Tensor:
-        """The float32 tensor of a :class:`~actcodec.torch.packed.Packed`."""
-        data = packed.data
-        x = torch.zeros(len(data), WORD, dtype=torch.uint8, device=data.device)
-        x[:, WORD - self._bytes:] = data
+        """The tensor of a :class:`~actcodec.torch.packed.Packed`."""
+        data, n = packed.data, packed.data.numel() // self._kept
+        if native := kernels.of(__name__, data, dtype=packed.dtype):
+            x = torch.empty(packed.shape, dtype=packed.dtype, device=data.device)
+            native.decode(data, n, self._kept, x)
+            return x
+        x = torch.zeros(n, WORD, dtype=torch.uint8, device=data.device)
+        x[:, WORD - self._kept:] = data.view(n, self._kept)
         return x.view(torch.float32).view(packed.shape)

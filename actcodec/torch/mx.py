@@ -37,7 +37,7 @@ class Mx:
         self.form, self.coder = element.FORMATS[self.options["format"]], self.options["coder"]
         self.waits = self.coder in blockcodes.CODERS
         self._width = self.form.width if self.coder == "none" else 8  # of a code as it is kept
-        self._above, self._layout = above(self.form, self.options["rule"]), layout(self.form)
+        self._threshold, self._layout = threshold_of(self.form, self.options["rule"]), layout(self.form)
         self._plans: dict[Any, Any] = {}
         self._values = torch.from_numpy(values(self.form))
         self._function = compiled if compile else lambda function: function
@@ -62,14 +62,14 @@ class Mx:
             n = view.blocks(False) * (blocks.BLOCK // GROUP)
             scales_of = torch.empty(n, dtype=torch.uint8, device=x.device)
             codes = torch.empty(n * GROUP * width // 8, dtype=torch.uint8, device=x.device)
-            native.encode(x, view.rows, view.width, view.padded_width, form.emax, self._above, *self._layout, width,
+            native.encode(x, view.rows, view.width, view.padded_width, form.emax, self._threshold, *self._layout, width,
                           scales_of, codes)
             return scales_of, codes
         x = padded(x.view(view.rows, view.width), blocks.LANES).view(-1)
         x = padded(x, blocks.BLOCK).view(-1, GROUP)
         scale, elements = [], []
         for part in x.split(part_of(x) // GROUP):
-            mine = self._function(scales)(part, form, self._above)
+            mine = self._function(scales)(part, form, self._threshold)
             scale.append(mine)
             elements.append(pack(self._function(encode_values)(part, mine, form), width))
         return joined(scale), joined(elements)
@@ -128,7 +128,7 @@ def power(exponent: torch.Tensor) -> torch.Tensor:
     return (exponent.long() + BIAS64 << FRACTION64).view(torch.float64)
 
 
-def above(form: element.Format, rule: str) -> int:
+def threshold_of(form: element.Format, rule: str) -> int:
     """The largest fraction, as bits of a float32, that does not round a scale up."""
     if rule == "rceil":  # the fraction of the format's largest value
         return int((form.most / 2**form.emax - 1) * 2**FRACTION)
@@ -144,12 +144,12 @@ def layout(form: element.Format) -> tuple[Any, ...]:
             form.largest if form.infinity is None else form.infinity, -1 if form.nan is None else form.nan)
 
 
-def scales(x: torch.Tensor, form: element.Format, above: int) -> torch.Tensor:
-    """As golden's ``scale.scales``, of float32 [n, 32]: uint8 [n]. Fractions that are more than ``above`` round up."""
+def scales(x: torch.Tensor, form: element.Format, threshold: int) -> torch.Tensor:
+    """As golden's ``scale.scales``, of float32 [n, 32]: uint8 [n]. Fractions above ``threshold`` round up."""
     bits = x.view(torch.int32) & MAGNITUDE
     most = torch.where((bits >= NORMAL) & (bits < INFINITE), bits, 0).amax(1)
     fraction, k = most & NORMAL - 1, (most >> FRACTION) - BIAS
-    scale = (k - form.emax + (fraction > above)).clamp(-BIAS, BIAS) + BIAS
+    scale = (k - form.emax + (fraction > threshold)).clamp(-BIAS, BIAS) + BIAS
     scale = torch.where(most == 0, 0, scale)
     if form.nan is None:
         scale = torch.where((bits > INFINITE).any(1), NAN, scale)

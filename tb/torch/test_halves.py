@@ -19,9 +19,8 @@ from tb.torch.test_lane import SHAPES, WAYS, nasty, random, tiny
 # what rounds to an infinity is wanted here
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 FORMATS = {torch.bfloat16: "bfloat16", torch.float16: "float16"}
-HALVES = [way for way in WAYS if not way[0].startswith("bitpack")]  # which keeps the bytes of a float32
 WORDS = "raw", "zvc"  # modes that move words
-NATIVE = [way for way in HALVES if way[0] not in WORDS]
+NATIVE = [way for way in WAYS if way[0] not in WORDS]
 SOURCE = """
 #include "common.h"
 EXPORT int64_t widen(const Value *x, int64_t n, float *y, int64_t) {
@@ -102,20 +101,20 @@ def test_conversions_are_golden(dtype, tmp_path, monkeypatch):
     np.testing.assert_array_equal(words(y), formats.narrow(bits.view(np.float32), FORMATS[dtype]))
 
 
-@pytest.mark.parametrize("mode, options", HALVES, ids=str)
+@pytest.mark.parametrize("mode, options", WAYS, ids=str)
 def test_every_value_is_golden(mode, options, dtype, used):
     check(every(dtype), mode, options)
     assert mode in WORDS or dtype in {one[1] for one in used if len(one) == 2}
 
 
-@pytest.mark.parametrize("mode, options", HALVES, ids=str)
+@pytest.mark.parametrize("mode, options", WAYS, ids=str)
 @pytest.mark.parametrize("make", [random, nasty, tiny])
 def test_any_values_in_any_shape_are_golden(make, mode, options, dtype):
     for seed, shape in enumerate(SHAPES):
         check(torch.from_numpy(make(shape, seed)).to(dtype), mode, options)
 
 
-@pytest.mark.parametrize("mode, options", [way for way in HALVES if way[1].get("coder") != "rice"], ids=str)
+@pytest.mark.parametrize("mode, options", [way for way in WAYS if way[1].get("coder") != "rice"], ids=str)
 def test_several_threads_give_the_same_bits(mode, options, dtype):
     threads = torch.get_num_threads()
     torch.set_num_threads(3)

@@ -91,7 +91,8 @@ def test_many_channels_and_programs(triton):
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("mode, options", [("sfpr", {}), ("jpeg-act", {}), ("dpr-fp10", {}), ("mx", {"rule": "even"}),
-                                           ("division", {}), ("brc", {}), ("ssdc-fp8", {}),
+                                           ("division", {}), ("brc", {}), ("ssdc-fp8", {}), ("bitpack-1", {}),
+                                           ("bitpack-3", {}),
                                            ("mx", {"format": "e4m3", "coder": "zvc"}), ("comet", {}),
                                            ("comet", {"error_bound": 1e-3})], ids=str)
 def test_tensors_of_16_bits_are_read_and_written(mode, options, dtype, triton):

@@ -85,6 +85,9 @@ static inline float nearest(float x, float k) {
 #endif
 }
 
+// The scale of a channel, but 1 if all of it is zeros or infinities: 0 times infinity would be no number.
+static inline float finite_scale(float k) { return k == 0 ? 1 : k; }
+
 // Values of 16 bits, as golden/offload/memory/formats.py: widened exactly, and rounded to nearest even; a NaN keeps its
 // sign and upper bits, and is quiet. Of one, or of eight as a vector: without branches, and without subnormal numbers of
 // float32, which a processor may take for zeros.

@@ -247,7 +247,7 @@ static void encode(const Value *x, View view, const float *k, const int8_t *delt
             if (place == 0) random_of(block, seed, random);
             Row y[LANES] = {};
             cursor.next([&](const Segment &segment) {
-                float scale = k[segment.plane] == 0 ? 1 : k[segment.plane];  // 0 times infinity would be no number
+                float scale = finite_scale(k[segment.plane]);
                 Row *own = y + segment.begin;
                 Range r = rounded(segment, x, lfc, least, own, [=](Floats v) { return quantized(v, scale); });
                 int32_t level = std::min(std::max(((r.level + 32) >> 6) + delta[segment.plane], -128), 127);

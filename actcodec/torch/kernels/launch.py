@@ -14,7 +14,7 @@ import triton
 import triton.language as tl
 
 __all__ = ["FRACTION", "INFINITE", "MAGNITUDE", "NORMAL", "QUIET", "bfloat16_of", "bits_of", "float_of", "join8", "run",
-           "split8", "start", "store"]
+           "split8", "start", "store", "wide"]
 
 # of float32
 MAGNITUDE = tl.constexpr(0x7FFFFFFF)
@@ -55,6 +55,14 @@ def bits_of(x):
 @triton.jit
 def float_of(bits):
     return bits.to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def wide(value):
+    """Floats of 16 or 32 bits as float32."""
+    if value.dtype == tl.bfloat16:  # Triton's interpreter would flush subnormal numbers
+        value = float_of(value.to(tl.int16, bitcast=True).to(tl.int32) << 16)
+    return value.to(tl.float32)
 
 
 @triton.jit

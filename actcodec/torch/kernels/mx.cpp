@@ -73,9 +73,9 @@ public:
     }
 };
 
-// The scale of a group, and whether it is plain. A fraction of the greatest magnitude that is more than `above` rounds its
-// exponent up.
-static inline uint8_t scale_of(const Group &values, int32_t emax, int32_t above, bool nans, bool &plain) {
+// The scale of a group, and whether it is plain. A fraction of the greatest magnitude that is more than `threshold` rounds
+// its exponent up.
+static inline uint8_t scale_of(const Group &values, int32_t emax, int32_t threshold, bool nans, bool &plain) {
     Row most = {}, finite = {};
     for (const Floats &x : values) most = larger(most, same_bits<Row>(x) & int32_t(MAGNITUDE));
     const int32_t last = all(most, larger);
@@ -84,7 +84,7 @@ static inline uint8_t scale_of(const Group &values, int32_t emax, int32_t above,
         finite = larger(finite, bits & (bits < int32_t(INFINITE)));
     }
     const int32_t greatest = last < int32_t(INFINITE) ? last : all(finite, larger);
-    int32_t exponent = (greatest >> FRACTION) - emax + ((greatest & int32_t(NORMAL - 1)) > above);
+    int32_t exponent = (greatest >> FRACTION) - emax + ((greatest & int32_t(NORMAL - 1)) > threshold);
     plain = last < int32_t(INFINITE) && exponent >= PLAIN;
     if (nans && last > int32_t(INFINITE)) return NAN_SCALE;
     return greatest < int32_t(NORMAL) ? 0 : std::min(std::max(exponent, 0), 2 * BIAS);
@@ -144,13 +144,13 @@ template <int n> static inline uint64_t load_bytes(const uint8_t *p) {
 }
 
 template <bool floats, int width>
-static void encode_part(const Value *x, Cursor cursor, int64_t group, int64_t end, int32_t emax, int32_t above,
+static void encode_part(const Value *x, Cursor cursor, int64_t group, int64_t end, int32_t emax, int32_t threshold,
                         const Format &form, uint8_t *scales, uint8_t *codes) {
     for (; group < end; group++) {
         Group values;
         cursor.load(x, values);
         bool plain;
-        const uint8_t scale = scales[group] = scale_of(values, emax, above, form.nan < 0, plain);
+        const uint8_t scale = scales[group] = scale_of(values, emax, threshold, form.nan < 0, plain);
         const Scaling by(BIAS - scale);
         for (int64_t i = 0; i < SECTORS; i++) {
             Row code = {};
@@ -198,14 +198,15 @@ static int64_t groups_of(int64_t rows, int64_t padded) {
 }
 
 // Scales, and codes of `width` bits each, of rows that are padded.
-EXPORT int64_t encode(const Value *x, int64_t rows, int64_t width, int64_t padded, int64_t emax, int64_t above,
+EXPORT int64_t encode(const Value *x, int64_t rows, int64_t width, int64_t padded, int64_t emax, int64_t threshold,
                       int64_t exponent, int64_t mantissa, int64_t bias, int64_t largest, int64_t infinity,
                       int64_t nan, int64_t bits, uint8_t *scales, uint8_t *codes, int64_t threads) {
     const Format form{int32_t(exponent), int32_t(mantissa), int32_t(bias),
                       int32_t(largest),  int32_t(infinity), int32_t(nan)};
     with_form(exponent, bits, [&](auto floats, auto size) {
         parallel(groups_of(rows, padded), 1, LEAST / GROUP, threads, [=](int64_t group, int64_t end) {
-            encode_part<floats, size>(x, Cursor(rows, width, padded, group), group, end, emax, above, form, scales, codes);
+            const Cursor cursor(rows, width, padded, group);
+            encode_part<floats, size>(x, cursor, group, end, emax, threshold, form, scales, codes);
         });
     });
     return 0;

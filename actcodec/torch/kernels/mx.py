@@ -37,11 +37,11 @@ def values_of(rows, width, padded, N: tl.constexpr):
 
 
 @triton.jit
-def scale_of(bits, emax, above, NANS: tl.constexpr):
+def scale_of(bits, emax, threshold, NANS: tl.constexpr):
     """The scales of groups, int32 [N], by the bits of magnitudes; a fraction of the largest one that is more than
-    ``above`` rounds its exponent up."""
+    ``threshold`` rounds its exponent up."""
     most = tl.max(tl.where(bits < INFINITE, bits, 0), 1)
-    exponent = (most >> FRACTION) - BIAS - emax + ((most & NORMAL - 1) > above).to(tl.int32)
+    exponent = (most >> FRACTION) - BIAS - emax + ((most & NORMAL - 1) > threshold).to(tl.int32)
     scale = tl.where(most < NORMAL, 0, tl.minimum(tl.maximum(exponent, -127), 127) + BIAS)
     return tl.where(tl.max(bits, 1) > INFINITE, NAN_SCALE, scale) if NANS else scale
 
@@ -81,7 +81,7 @@ def load_codes(data, group, groups, WIDTH: tl.constexpr):
 
 
 @triton.jit
-def encode_kernel(x, scales, codes, groups, rows, width, padded, emax, above, largest, infinity, nan,
+def encode_kernel(x, scales, codes, groups, rows, width, padded, emax, threshold, largest, infinity, nan,
                   EXPONENT: tl.constexpr, MANTISSA: tl.constexpr, OFFSET: tl.constexpr, NANS: tl.constexpr,
                   WIDTH: tl.constexpr, N: tl.constexpr):
     """Codes are ``largest`` at the most, but that of an infinity, ``infinity``, and of a NaN, ``nan``; with NANS, all
@@ -90,7 +90,7 @@ def encode_kernel(x, scales, codes, groups, rows, width, padded, emax, above, la
     value = tl.load(x + place, inside, 0).to(tl.float32)
     word = bits_of(value)
     bits = word & MAGNITUDE
-    scale = scale_of(bits, emax, above, NANS)
+    scale = scale_of(bits, emax, threshold, NANS)
     tl.store(scales + group, scale.to(tl.uint8), group < groups)
     magnitude = float_of(tl.where((bits >= NORMAL) & (bits < INFINITE), bits, 0))
     s = scaled(magnitude, 127 - scale[:, None])
@@ -139,12 +139,12 @@ def decode_kernel(codes, scales, x, groups, rows, width, padded, largest, infini
     store(x, place, float_of(tl.where((magnitude > INFINITE) | (scale == NAN_SCALE), QUIET, bits)), inside)
 
 
-def encode(x: torch.Tensor, rows: int, width: int, padded: int, emax: int, above: int, exponent: int, mantissa: int,
+def encode(x: torch.Tensor, rows: int, width: int, padded: int, emax: int, threshold: int, exponent: int, mantissa: int,
            bias: int, largest: int, infinity: int, nan: int, bits: int, scales: torch.Tensor,
            codes: torch.Tensor) -> None:
     """Scales, and codes of ``bits`` each, of rows that are padded; ``nan`` below 0: of a format that has none."""
     run(encode_kernel, triton.cdiv(len(scales), GROUPS), x, scales, codes, len(scales), rows, width, padded, emax,
-        above, largest, infinity, nan, EXPONENT=exponent, MANTISSA=mantissa, OFFSET=bias, NANS=nan < 0,
+        threshold, largest, infinity, nan, EXPONENT=exponent, MANTISSA=mantissa, OFFSET=bias, NANS=nan < 0,
         WIDTH=bits, N=GROUPS)
 
 

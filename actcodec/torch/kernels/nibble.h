@@ -48,19 +48,19 @@ struct Widths {
     }
 };
 
-// A table is its word in two parts: entries of eight groups, five bits each, and those of the others, with `straight` in
-// bit 40.
+// A table is its word in two parts, of LOW bits each: entries of eight groups, five bits each. `straight` is above them.
+constexpr int LOW = 5 * GROUPS / 2;
 struct Nibble {
-    static constexpr int RAW = 64, MOST = 118, MISFIT = 1 << 10;
+    static constexpr int RAW = 64, MOST = 118, TOO_WIDE = 1 << 10;
     bool straight;
-    uint32_t limit[4][GROUPS], more[5][GROUPS];  // what a width has room for, and what the next one adds; none is a misfit
+    uint32_t limit[4][GROUPS], more[5][GROUPS];  // what a width has room for, and what the next one adds
     uint64_t masks[GROUPS / 2][16];  // of the planes of two groups, for both codes
 
-    Nibble(int64_t low, int64_t high) : straight(high >> 40) {
+    Nibble(int64_t low, int64_t high) : straight(high >> LOW) {
         auto planes = [](int width) { return (uint64_t(1) << 4 * width) - 1; };
         for (int g = 0; g < GROUPS; g++) {
             const Widths widths((g < GROUPS / 2 ? low : high) >> 5 * (g % (GROUPS / 2)) & 31);
-            more[4][g] = MISFIT;
+            more[4][g] = TOO_WIDE;
             for (int code = 0; code < 4; code++) {
                 limit[code][g] = (1 << widths.of[code]) - 1;
                 more[code][g] = widths.of[code] - (code ? widths.of[code - 1] : 0);
@@ -175,7 +175,7 @@ static int64_t count_widths(const uint8_t *x, int64_t n, bool straight, Counts &
 
 // The first of the cheapest entries for groups that need each width so often.
 static int best_entry(const int64_t (&counts)[9]) {
-    constexpr int MISFIT = 88;  // nibbles that a raw block costs more, about
+    constexpr int MISFIT = 88;  // nibbles, as golden's
     int64_t least = INT64_MAX;
     int best = 0;
     for (int entry = 0; entry < Widths::ENTRIES; entry++) {
@@ -196,7 +196,7 @@ static int best_entry(const int64_t (&counts)[9]) {
 static void fit_widths(const uint8_t *x, int64_t n, bool straight, int64_t *numbers) {
     Counts counts = {};
     const int64_t used = count_widths(x, n, straight, counts);
-    numbers[0] = 0, numbers[1] = int64_t(straight) << 40;
+    numbers[0] = 0, numbers[1] = int64_t(straight) << LOW;
     int64_t nibbles = 0;
     for (int g = 0; g < GROUPS; g++) {
         numbers[g / (GROUPS / 2)] |= int64_t(best_entry(counts[g])) << 5 * (g % (GROUPS / 2));

@@ -12,6 +12,7 @@ import triton
 import triton.language as tl
 
 from actcodec.golden.jpegact import nibble
+from actcodec.torch.blockcodes import LOW
 from actcodec.torch.kernels.blocks import (
     UNIT,
     before,
@@ -30,7 +31,6 @@ from actcodec.torch.kernels.launch import run
 __all__ = ["nibble_counts", "nibble_decode", "nibble_encode", "nibble_sizes"]
 
 COUNTED = 128  # blocks of a program, where groups are counted
-PART = 40  # bits of the lower part of a table
 NIBBLE_RAW, NIBBLE_MOST = tl.constexpr(nibble.RAW), tl.constexpr(nibble.MOST)
 # of four bytes in a word
 LOWEST, OTHERS = tl.constexpr(0x01010101), tl.constexpr(0x7F7F7F7F)
@@ -157,7 +157,7 @@ def nibble_counts_kernel(x, counts, n, STRAIGHT: tl.constexpr, N: tl.constexpr):
 
 def _numbers(low, high):
     """The widths of a table, whose word is in two parts, as a number for each code, and whether it is straight."""
-    table = nibble.Table.of(low | high << PART)
+    table = nibble.Table.of(low | high << LOW)
     places = 4 * np.arange(16, dtype=np.uint64)[:, None]
     numbers = (table.widths.astype(np.uint64) << places).sum(0, dtype=np.uint64).view(np.int64).tolist()
     return numbers, table.straight

@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from actcodec.torch.kernels.launch import float_of, run, store
+from actcodec.torch.kernels.launch import run, store, wide
 
 __all__ = ["pack_above", "pack_codes", "pack_positive", "scatter", "sparse", "unpack", "unpack_codes", "unpack_values"]
 
@@ -43,8 +43,8 @@ def pack_kernel(x, out, ends, n, low, NAN: tl.constexpr, NONZERO: tl.constexpr, 
     value = tl.load(x + place, inside, 0)
     if value.dtype == tl.int1:
         value = value.to(tl.int8)
-    if value.dtype == tl.bfloat16:  # Triton's interpreter would compare its bits
-        value = float_of(value.to(tl.int16, bitcast=True).to(tl.int32) << 16)
+    if value.dtype.is_floating():
+        value = wide(value)
     if NONZERO:
         bits = value != 0
     elif NAN:

@@ -54,8 +54,9 @@ EXPORT int64_t scales(const Value *x, int64_t rows, int64_t length, int64_t chan
     return 0;
 }
 
-// The nearest such sum whose integer 8 bits hold. Bounds are variables to a compiler, as it would make branches of
-// constants, and no minimum and maximum of vectors; a loop has its own copy, which no store can change.
+// The sum of a product and INTEGER whose integer 8 bits hold, nearest to one. Bounds are variables to a compiler, as it
+// would make branches of constants, and no minimum and maximum of vectors; a loop has its own copy, which no store can
+// change.
 inline float LEAST_OF_8 = INTEGER - 128, MOST_OF_8 = INTEGER + 127;
 struct Saturation {
     float low = LEAST_OF_8, high = MOST_OF_8;
@@ -76,7 +77,7 @@ EXPORT int64_t quantize(const Value *x, int64_t rows, int64_t length, int64_t ch
                         int8_t *y, int64_t threads) {
     const Saturation saturated;
     pieces(rows, length, threads, [=](int64_t row, int64_t first, int64_t last) {
-        const float scale = k[row % channels] == 0 ? 1 : k[row % channels];  // 0 times infinity would be no number
+        const float scale = finite_scale(k[row % channels]);
         const Value *from = x + row * length;
         int8_t *to = y + row * length;
         if (signs)

@@ -256,7 +256,7 @@ template <class F> static void with_way(int64_t way, int64_t lines, F f) {
 EXPORT int64_t encode(const Value *x, int64_t rows, int64_t width, int64_t height, int64_t channels, const float *k,
                       int64_t signs, int64_t way, int64_t lines, const int32_t *table, int8_t *q, int64_t threads) {
     std::vector<float> scales(k, k + channels);
-    for (float &scale : scales) scale = scale == 0 ? 1 : scale;  // 0 times infinity would be no number
+    for (float &scale : scales) scale = finite_scale(scale);
     const View view{rows, width, height, channels, scales.data()};
     with_way(way, lines, [&](auto n, auto in_lines) {
         parallel(view.blocks(), N, LEAST / 64, threads, [=](int64_t first, int64_t last) {
