@@ -1,4 +1,4 @@
-// What stands around an accelerator: a host, a memory and a DMA engine, in a simulation of 100 lines. A tensor of 40
+// What stands around an accelerator: a host, a memory and a DMA engine, in a simulation of 146 lines. A tensor of 40
 // rows of 8 values is compressed in mode sfpr (code 1) into a frame, and decompressed from it to another place.
 
 module testbench;
