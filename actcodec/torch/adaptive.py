@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 from actcodec.golden.comet import adaptive
 from actcodec.torch import rules as ruling
@@ -104,7 +105,8 @@ class Adaptive:
             self._calibrated.add(name)
         if error is not None:
             module = self._modules[name]
-            wrong = torch.nn.grad.conv2d_weight(error, module.weight.shape, gradient, module.stride, module.padding,
+            error = F.pad(error, module._reversed_padding_repeated_twice)  # ``padding`` may be a word
+            wrong = torch.nn.grad.conv2d_weight(error, module.weight.shape, gradient, module.stride, 0,
                                                 module.dilation, module.groups)
             statistics["measured"] = float(wrong.double().std())
 

@@ -17,7 +17,7 @@ from actcodec.torch import saved
 from actcodec.torch.entry import Entry, Form, serves
 from actcodec.torch.golden import ENGINES, codec
 from actcodec.torch.layers import Layers
-from actcodec.torch.needs import SHAPE, TRUE, Bit, Noise, Places
+from actcodec.torch.needs import EXACT, SHAPE, TRUE, Bit, Noise, Places
 from actcodec.torch.offload import HostMemory
 from actcodec.torch.operations import Operations
 from actcodec.torch.report import Account, Meter, Report, Row
@@ -141,10 +141,15 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
 
     # --------------------------------------------------------------------------------------------------------- context
     def __enter__(self) -> Self:
-        if not self._depth:
-            self._begin()
+        super().__enter__()  # raises where such hooks are disabled
+        try:
+            if not self._depth:
+                self._begin()
+        except BaseException:
+            self.layers.detach()
+            super().__exit__()
+            raise
         self._depth += 1
-        super().__enter__()
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -159,6 +164,12 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
 
     def _recreate_cm(self):
         return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For a copy, with a copy of the model: outside of a context, and with an empty report."""
+        return self.__dict__ | {
+            "_depth": 0, "_operations": Operations(), "_host": HostMemory() if self._host else None, "_meter": Meter(),
+            "_passes": 0, "_rows": {}, "_entries": weakref.WeakValueDictionary(), "_left": Counter()}
 
     def _begin(self):
         if self.schedule:
@@ -182,7 +193,7 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
     def _pack(self, tensor):
         if not saved.plain(tensor):
             self._left[f"of class {type(tensor).__name__}, sparse, nested or without data"] += 1
-            return tensor.detach()
+            return Form(tensor.detach())
         if self.layers.own(tensor):
             return Form(tensor.detach())
         need = TRUE if tensor.dtype is torch.bool and saved.compiled_graph() else self._operations.need(tensor)
@@ -197,8 +208,8 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
 
     def _unpack(self, packed):
         if isinstance(packed, Form):
-            return packed.exact(packed.packed.shape)
-        return packed if isinstance(packed, torch.Tensor) else packed[0].restore(*packed[1:])
+            return packed.exact(None if packed.packed.is_nested else packed.packed.shape)
+        return packed[0].restore(*packed[1:])
 
     def _new(self, tensor, need, key):
         """A new entry for a tensor."""
@@ -248,16 +259,20 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
         values = entry.forms.get(None)
         if entry.kind in ("other", "workspace") or need is SHAPE or (values and serves(values, need)):
             need = None
+        if (exact := need is EXACT):  # for all users, in place of values with a loss
+            need, before = None, entry.forms.pop(None, None)
         if need not in entry.forms:
             tensor = entry.strided(tensor.detach(), entry.shape, entry.stride)
-            entry.forms[need] = form = self._form(entry, need, tensor)
+            entry.forms[need] = form = self._form(entry, EXACT if exact else need, tensor)
+            form.users = before.users if exact and before else 0
             entry.row.encode_seconds += form.seconds
             if need is None:
                 self._share(entry, form, tensor)
                 if self._measured and form.codec:
                     entry.row.error = relative_error(form.values(entry), tensor)
             if form.uncompressed and entry.kind in ruling.KINDS:
-                self._left[f"of kind {'mask' if need else entry.kind} without a rule"] += 1
+                kind = "mask" if need else entry.kind
+                self._left["that an operation needs exactly" if exact else f"of kind {kind} without a rule"] += 1
             self._compressed |= not form.uncompressed
             entry.row.update(entry)
             compressed = entry.compressed
@@ -268,16 +283,19 @@ class Compress(torch.autograd.graph.saved_tensors_hooks, ContextDecorator):
         """A new form of a tensor."""
         if isinstance(need, Places):
             return Form(tensor, None, need if self._chosen("pool", entry) else None, self._host)
-        if need is None:
+        if need is None or need is EXACT:
             mask = entry.kind == "mask"  # of a dropout, and an operation needs more than its bits
             chosen = self._chosen(entry.kind, entry) if entry.kind in ruling.KINDS and not mask else None
+            if need is EXACT and chosen is not None and chosen.mode.lossy:
+                chosen = None
             if entry.signed and chosen is not None and chosen.mode.lossy:
                 chosen = Signed(chosen, self._bits)
             return Form(tensor, chosen, None, self._host)
         chosen = self._chosen("mask", entry)
         if chosen is not None and chosen.mode.lossy:
             return Form(tensor, chosen if chosen.mode.name in ruling.ONE_BIT else self._bits, need, self._host)
-        return Form(tensor, chosen if tensor.is_floating_point() else None, None, self._host)  # values serve as well
+        # values serve as well, of a type that loses nothing as float32
+        return Form(tensor, chosen if tensor.dtype in saved.FLOATS else None, None, self._host)
 
     def _share(self, entry, values, tensor):
         """Now that values are kept, operations that need a bit use them, if they tell it, else a form of its own."""

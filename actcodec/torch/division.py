@@ -4,6 +4,7 @@ It keeps the codes, as many per byte as fit, and the level of each segment. The 
 shape.
 """
 
+from functools import lru_cache
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -76,6 +77,9 @@ class Segments(NamedTuple):
         return F.pad(values, (0, 0, 0, 1)).index_select(0, self.number).view(-1, LANES, 1)
 
 
+segments_of = lru_cache(32)(Segments.of)  # those of some views, as shapes may change all the time
+
+
 class Division:
     """The mode ``division`` with its options, as ``actcodec.compress`` takes them; through ``torch.compile`` if
     ``compile``. The CPU waits for the device to learn whether a table fits. Raises ValueError for an illegal option."""
@@ -84,7 +88,6 @@ class Division:
 
     def __init__(self, mode: str, compile: bool = False, **options: Any) -> None:
         self.mode, self.options = codecs.find(mode), codecs.find(mode).option_values(options)
-        self._known: dict[Any, Segments] = {}  # by view and device
         self._function = compiled if compile else lambda function: function
 
     def reads(self, x: torch.Tensor) -> bool:
@@ -116,7 +119,7 @@ class Division:
             # not compiled: its 32 steps take minutes
             random = noise(part, bits, self.options["seed"], self.options["rounding"], device, blocks // GROUP)
             code, base = self._function(encode_values)(
-                values[planes], part, self._segments(part, device), scales_of(scales, planes), delta[planes], random,
+                values[planes], part, segments_of(part, device), scales_of(scales, planes), delta[planes], random,
                 (bits, lfc, offset))
             codes.append(pack_codes(code, bits))
             bases.append(base)
@@ -134,7 +137,7 @@ class Division:
         values = x.view(view.planes, -1)
         size = BLOCK * bits // 8
         for part, planes, _ in parts.pieces(view, packing.part_of(x)):
-            segments = self._segments(part, code.device)
+            segments = segments_of(part, code.device)
             mine, code = code[:size * part.blocks], code[size * part.blocks:]
             level_of, base = base[:len(segments.plane)], base[len(segments.plane):]
             blocks = unpack_codes(mine, bits, BLOCK * part.blocks).view(-1, LANES, LANES)
@@ -143,11 +146,6 @@ class Division:
             y = self._function(sfpr.dequantize)(q, part.jpegact, scales, torch.float32)
             values[planes] = y.view(planes.stop - planes.start, -1)
         return x
-
-    def _segments(self, view, device):
-        if (view, device) not in self._known:
-            self._known[view, device] = Segments.of(view, device)
-        return self._known[view, device]
 
     def _table(self, x, view):
         """k (float32), delta (int8) and whether there is an offset, as golden's ``table``."""
@@ -169,7 +167,7 @@ class Division:
             native.fit(x, *view_arguments(view), self.options["bits"], ways[0], ways[-1],
                        self.options["offset"] == "min", float(golden_sfpr.LARGEST), k, delta)
             return k, delta
-        fits = [self._fitted_part(self._function(normal)(x[planes]), part, self._segments(part, x.device), lfc)
+        fits = [self._fitted_part(self._function(normal)(x[planes]), part, segments_of(part, x.device), lfc)
                 for lfc in ways for part, planes, _ in parts.pieces(view, packing.part_of(x))]
         return tuple(joined(list(one)).view(len(ways), -1) for one in zip(*fits, strict=True))
 

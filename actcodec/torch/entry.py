@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from actcodec.torch import saved
-from actcodec.torch.needs import SHAPE, Bit, Need
+from actcodec.torch.needs import EXACT, SHAPE, Bit, Need
 from actcodec.torch.offload import HostMemory
 
 __all__ = ["Entry", "Form", "serves"]
@@ -26,6 +26,7 @@ class Form:
         self.uncompressed = codec is None and need is None  # the tensor as it is
         self.users = self.reads = 0
         self.cache: torch.Tensor | None = None
+        self.stream: Any = None  # on which the cached values were made, on a GPU
         self.seconds = 0.0
         if self.uncompressed:
             # detached, it does not keep its graph alive, but shares its version
@@ -71,11 +72,12 @@ class Form:
         """The mode of the bits that are packed with the values, if any."""
         return getattr(self.codec, "mask", "")
 
-    def exact(self, shape: torch.Size) -> torch.Tensor:
+    def exact(self, shape: torch.Size | None = None) -> torch.Tensor:
         """The tensor that is kept as it is. Raises RuntimeError, with the ``shape`` of its user, if it was changed in
         place."""
         if self.packed._version != self.version:
-            raise RuntimeError(f"a tensor of shape {tuple(shape)} needed for gradient computation was changed in "
+            what = "" if shape is None else f" of shape {tuple(shape)}"
+            raise RuntimeError(f"a tensor{what} needed for gradient computation was changed in "
                                f"place: it is at version {self.packed._version}, expected {self.version}")
         return self.packed
 
@@ -126,6 +128,10 @@ class Entry:
         if values is None:
             values = form.values(self)
             self.row.decode_seconds += time.perf_counter() - start
+            form.stream = torch.cuda.current_stream(values.device) if values.is_cuda else None
+        elif form.stream is not None and form.stream != (stream := torch.cuda.current_stream(values.device)):
+            stream.wait_stream(form.stream)
+            values.record_stream(stream)
         form.reads += 1
         form.cache = values if form.reads % form.users else None
         return self.strided(values, shape, stride)
@@ -139,8 +145,9 @@ class Entry:
 def serves(values: Form, need: Need | None) -> bool:
     """Whether the form of the values also serves a need. A bit must be exact: with ``signs`` no positive value becomes
     0."""
-    if not isinstance(need, Bit):
+    if not (isinstance(need, Bit) or need is EXACT):
         return need is None
     if values.codec is None or not values.codec.mode.lossy:
         return True
-    return need.sign and bool(values.codec.options.get("signs")) and not values.codec.mode.tiled
+    signs = values.codec.options.get("signs") and not values.codec.mode.tiled
+    return isinstance(need, Bit) and need.sign and bool(signs)

@@ -73,7 +73,7 @@ class Lane:
                 size += form.item * words.count
                 if not capturing(x) and int(size) < x.nbytes:
                     return Packed(name, shape, (words, None), size, 0, words.nbytes, x.dtype)
-            return Packed(name, shape, (x.detach(), x._version), size, 0, x.nbytes, x.dtype)
+            return Packed(name, shape, (x.detach(), None), size, 0, x.nbytes, x.dtype, x._version)
         scales = sfpr.scales(x, plan.view, self._function(sfpr.magnitudes),
                              *(self.options[name] for name in golden_sfpr.CHOICES))
         q = self._function(encode_values)(x, plan.view, scales, self.options.get("signs", False), plan.way[0],
@@ -89,15 +89,15 @@ class Lane:
     def decode(self, packed: Packed) -> torch.Tensor:
         """The tensor of a :class:`Packed`."""
         plan = self._plan(packed.shape, packed.dtype)
-        q, beside = packed.data  # scales, or the version of a tensor that is kept as it is
+        q, scales = packed.data
         if keeps_bits(plan.mode):
             x = unpack_values(q, torch.Size(packed.shape).numel(), packed.dtype)
         elif not plan.scaled:
-            if beside is None:
+            if isinstance(q, Sparse):
                 x = q.dense(torch.Size(packed.shape).numel())
-            elif q._version != beside:
+            elif packed.version not in (None, q._version):
                 raise RuntimeError(f"a tensor of shape {packed.shape} that mode {plan.mode.name} keeps was changed in "
-                                   f"place after it was saved (version {q._version}, not {beside})")
+                                   f"place after it was saved (version {q._version}, not {packed.version})")
             else:
                 x = q
         else:
@@ -106,7 +106,7 @@ class Lane:
                 q = q.view(8, 8, -1) if plan.tiled else q
             elif plan.coder:
                 q = blockcodes.decode(plan.coder, q)
-            x = self._function(decode_values)(q, plan.view, beside, plan.way[1], self._table(plan, q.device),
+            x = self._function(decode_values)(q, plan.view, scales, plan.way[1], self._table(plan, q.device),
                                               packed.dtype)
         return x.view(packed.shape)
 

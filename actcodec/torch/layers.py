@@ -34,6 +34,8 @@ class Layers:
         self._begin()
         # Not always_call: compiled code guards on the id of such a hook, so each pass would be compiled anew.
         for name, module in self.model.named_modules():
+            if isinstance(module, torch.jit.ScriptModule):  # which takes no hooks
+                continue
             self._handles += [module.register_forward_pre_hook(Call(self, name)),
                               module.register_forward_hook(Return(self, name))]
 
@@ -42,6 +44,11 @@ class Layers:
         for handle in self._handles:
             handle.remove()
         self._handles.clear()
+        self._parameters = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For a copy: without references to memory, which must not be copied, and without hooks."""
+        return self.__dict__ | {"_parameters": {}, "_handles": [], "_running": []}
 
     def next(self) -> tuple[str, int]:
         """The layer that is running, "" for none, and the number of its next tensor."""

@@ -10,8 +10,9 @@ from torch.nn import functional as F
 
 from actcodec.torch import kernels, saved
 from actcodec.torch.packed import Packed
+from actcodec.torch.packing import part_of
 
-__all__ = ["SHAPE", "TRUE", "Bit", "Need", "Noise", "Places", "Shape"]
+__all__ = ["EXACT", "SHAPE", "TRUE", "Bit", "Exact", "Need", "Noise", "Places", "Shape"]
 
 MOST_PLACES = 256  # of a window, to fit a byte
 HALF = 16  # places that fit half a byte
@@ -57,7 +58,7 @@ class Bit(Need):
     def encode(self, codec: Any, tensor: torch.Tensor) -> Packed:
         tensor, shape = tensor.detach(), saved.shape_of(tensor.shape)
         if (self.high is None and not self.closed and getattr(codec, "of_bits", False)
-                and tensor.dtype in kernels.VALUES and tensor.is_contiguous()):
+                and tensor.dtype in kernels.VALUES and tensor.is_contiguous() and not tensor.is_neg()):
             return codec.encode(tensor.view(shape), self.low, self.nan)  # in one pass
         return replace(codec.encode(self.of(tensor).contiguous().view(shape)), dtype=tensor.dtype)
 
@@ -96,6 +97,14 @@ SHAPE = Shape()
 
 
 @dataclass(frozen=True)
+class Exact(Need):
+    """Its values, bit for bit: of an operation whose backward pass compares with them or divides by them."""
+
+
+EXACT = Exact()
+
+
+@dataclass(frozen=True)
 class Places(Need):
     """Of a max pooling: the place of each maximum in its window, in four bits (Gist, section IV-A), or in eight if a
     window has more than 16 places. ``size`` is that of the input's planes."""
@@ -122,11 +131,12 @@ class Places(Need):
         row, column = self._corners(tensor.shape, tensor.device)
         place = torch.empty(tensor.shape, dtype=torch.uint8, device=tensor.device)
         flat, flat_place = tensor.reshape(-1, *tensor.shape[-2:]), place.view(-1, *tensor.shape[-2:])
-        for i in range(flat.shape[0]):
-            index = flat[i]
+        planes = max(1, part_of(flat) // max(1, tensor.shape[-2] * tensor.shape[-1]))
+        for i in range(0, len(flat), planes):
+            index = flat[i:i + planes]
             y = (torch.div(index, self.size[1], rounding_mode="floor") - row) // self.dilation[0]
             x = (index % self.size[1] - column) // self.dilation[1]
-            flat_place[i] = y * self.kernel[1] + x
+            flat_place[i:i + planes] = y * self.kernel[1] + x
         data = place.view(-1)
         if self.kernel[0] * self.kernel[1] <= HALF:
             data = F.pad(data, (0, data.numel() % 2))

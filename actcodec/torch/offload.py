@@ -47,7 +47,8 @@ class Moved:
         self._arrived: Any = None  # event of the last copy
         tensors = [one for one in tree_leaves(packed.data) if isinstance(one, torch.Tensor)]
         self.device = tensors[0].device if tensors else torch.device("cpu")
-        self._packed = replace(packed, data=self._copied(packed.data, torch.device("cpu")))
+        # a copy does not change
+        self._packed = replace(packed, data=self._copied(packed.data, torch.device("cpu")), version=None)
 
     def _copied(self, data: Any, device: torch.device) -> Any:
         """A copy of the data, with its tensors on another device."""

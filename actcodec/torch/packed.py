@@ -19,6 +19,7 @@ class Packed:
     side: int  # of scales and the like
     held: int  # bytes actually in memory
     dtype: torch.dtype = torch.float32  # of the tensor that comes back
+    version: int | None = None  # of a tensor that is kept as it is, and must not change
 
     @property
     def nbytes(self) -> int:

@@ -21,7 +21,8 @@ SAME_VALUES = ("Alias", "AsStrided", "Clone", "Expand", "Permute", "ReshapeAlias
 KINDS = {"Relu": "relu", "LogSoftmax": "softmax", "Softmax": "softmax", "NativeDropout": "dropout", "Mul": "dropout"}
 APPLY = torch.autograd.Function.apply.__func__.__code__
 FRAMES = 8  # between a hook and the function that saves, at the most
-LOWEST = {"Hardtanh": "_saved_min_val", "Clamp": "_saved_min", "ClampMin": "_saved_min"}  # numbers, not tensors
+LOWEST = {"HardtanhBackward0": "_saved_min_val", "ClampBackward1": "_saved_min", "ClampMinBackward0": "_saved_min"}
+"""Attributes that are numbers. Other operations of these names have tensors there, which no hook may be asked for."""
 
 
 def _operation(node):
@@ -48,8 +49,8 @@ def kind(tensor: torch.Tensor) -> str:
     "dense" for any other operation."""
     node = _producer(tensor)
     operation = _operation(node)
-    if operation in LOWEST:  # all values below 0 become 0
-        return "relu" if getattr(node, LOWEST[operation]) == 0 else "dense"
+    if node.name() in LOWEST:  # all values below 0 become 0
+        return "relu" if getattr(node, LOWEST[node.name()]) == 0 else "dense"
     return "pool" if "Pool" in operation else KINDS.get(operation, "dense")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -27,10 +28,13 @@ class Signed:
     def encode(self, x: torch.Tensor) -> Packed:
         """:class:`~actcodec.torch.packed.Packed` of a contiguous float32 tensor of 1 to 5 dimensions."""
         one, two = self._codec.encode(x), self._bits.encode(x)
-        return Packed(one.mode, one.shape, (one, two), one.payload + two.payload, one.side + two.side,
+        rest = [replace(each, data=None) for each in (one, two)]  # apart, as only data move to the host
+        return Packed(one.mode, one.shape, (one.data, two.data, rest), one.payload + two.payload, one.side + two.side,
                       one.held + two.held, one.dtype)
 
     def decode(self, packed: Packed) -> torch.Tensor:
         """The tensor of a :class:`~actcodec.torch.packed.Packed`."""
-        values, bits = (codec.decode(one) for codec, one in zip((self._codec, self._bits), packed.data, strict=True))
+        *both, rest = packed.data
+        values, bits = (codec.decode(replace(one, data=data)) for codec, one, data
+                        in zip((self._codec, self._bits), rest, both, strict=True))
         return torch.where(bits > 0, values.clamp(min=torch.finfo(values.dtype).tiny), 0)

@@ -175,3 +175,23 @@ def test_convolutions_that_do_not_learn_or_come_late(device):
     steps(model, compress, control, optimizer, 4 * WINDOW)
     assert len(compress.rules) == rules  # who is not met keeps its bound
     optimizer.state_dict()  # and no optimizer has what is not its own
+
+
+def test_padding_may_be_a_word(device):
+    torch.manual_seed(0)
+    results = []
+    for padding in "same", 1:
+        torch.manual_seed(1)
+        model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.Conv2d(8, 8, 3, padding=padding))
+        optimizer, compress = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9), at.Compress(model, "none")
+        adaptive = at.Adaptive(compress, optimizer, window=2, measure=True)
+        for step in range(6):
+            x = torch.randn(4, 3, 32, 32, generator=torch.Generator().manual_seed(step), device="cpu").to(device)
+            with compress:
+                loss = model(x).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            adaptive.update()
+        results.append([one["layers"]["1"]["measured"] for one in adaptive.history[1:]])
+    assert results[0] and results[0] == results[1]

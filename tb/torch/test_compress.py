@@ -1,6 +1,7 @@
 """The hooks: gradients, and what is taken for what."""
 
 import copy
+import gc
 import pickle
 
 import pytest
@@ -504,3 +505,60 @@ def test_rules_change_between_passes_and_by_schedule():
     gradients(model, compress)
     assert {row.layer for row in compress.report().rows if row.mode == "sfpr-zvc"} == {
         "layers.1.bn1", "layers.1.relu1", "layers.1.bn2", "layers.1.relu2"}
+
+
+def test_a_copy_is_of_the_copied_model():
+    """References to memory must not be copied with it: each is given back once."""
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Conv2d(8, 8, 3))
+    model.compress = at.Compress(model, "sfpr")
+    x, results = torch.randn(2, 3, 32, 32), []
+    with model.compress:
+        model(x).sum().backward()
+        inside = copy.deepcopy(model.compress)
+    copied = copy.deepcopy(model)
+    assert copied.compress.model is copied and not copied.compress.report().rows
+    del inside
+    gc.collect()
+    for one in model, copied:
+        one.zero_grad()
+        with one.compress:
+            loss = one(x).square().sum()
+        loss.backward()
+        assert len(one.compress.report().rows) == len(model.compress.report().rows) > 0
+        results.append(one[0].weight.grad)
+    assert torch.equal(*results)
+
+
+def test_scripted_modules_take_no_hooks_and_do_no_harm():
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), torch.jit.script(nn.Tanh()), nn.Conv2d(8, 8, 3))
+    compress = at.Compress(model, "sfpr")
+    with compress:
+        loss = model(torch.randn(2, 3, 32, 32)).sum()
+    loss.backward()
+    assert compress.report().rows and not any(one._forward_pre_hooks for one in model.modules())
+
+
+def test_where_hooks_are_disabled_nothing_is_left_behind():
+    model = nn.Conv2d(3, 8, 3)
+    compress = at.Compress(model, "sfpr")
+    with (torch.autograd.graph.disable_saved_tensors_hooks("none here"),
+          pytest.raises(RuntimeError, match="none here"), compress):
+        pass
+    assert not model._forward_pre_hooks
+    with compress:
+        loss = model(torch.randn(2, 3, 32, 32)).sin().sum()
+    loss.backward()
+    assert [row.mode for row in compress.report().rows][-1] == "sfpr"
+
+
+def test_other_classes_are_watched_for_changes_in_place():
+    class Own(torch.Tensor):
+        pass
+
+    x = torch.randn(64).as_subclass(Own).requires_grad_()
+    with at.Compress(nn.Identity(), "none"):
+        y = x.sin()
+        z = (y * y).sum()
+        y.add_(1)
+    with pytest.raises(RuntimeError, match="changed in place"):
+        z.backward()

@@ -42,3 +42,15 @@ def test_which_tensors_they_take(monkeypatch):
     assert kernels.of("gist", x.to("meta")) is None
     monkeypatch.setattr(kernels, "enabled", False)
     assert kernels.of("gist", x) is None
+
+
+def test_without_a_home_operations_do_the_work(monkeypatch):
+    def lost():
+        raise RuntimeError("Could not determine home directory.")
+
+    kernels.library.cache_clear()
+    monkeypatch.setattr(kernels, "cache_folder", lost)
+    x, one = torch.randn(3, 5, 9, 19), codec("dpr-fp10", {})
+    with pytest.warns(UserWarning, match="no native kernels of gist"):
+        one.decode(one.encode(x))
+    kernels.library.cache_clear()

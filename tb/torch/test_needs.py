@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 import actcodec.torch as at
 from actcodec.golden.gist import maxpool
-from actcodec.torch import rules
+from actcodec.torch import operations, rules
 from actcodec.torch.needs import Places
 from tb.torch.models import lossless
 
@@ -182,3 +182,86 @@ def test_nothing_is_mistaken_for_an_operation():
             return gradient(lambda x: Square.apply(function(x)), values().nan_to_num(), context)
 
         assert torch.equal(run(at.Compress(nn.Identity(), "gist")), run(torch.enable_grad()))
+
+
+@pytest.mark.parametrize("function", [
+    nn.Hardtanh(0.0, math.inf), nn.Hardtanh(-math.inf, 1.0), nn.Hardtanh(-math.inf, math.inf),
+    nn.Hardtanh(2.0, math.inf),
+    lambda x: x.clamp(-math.inf, math.inf), lambda x: x.clamp(0.5, math.inf), lambda x: x.clamp(-math.inf)])
+def test_bounds_may_be_infinite(function):
+    x = values().nan_to_num(1)
+    for preset in "gist", "sfpr":
+        exact = gradient(function, x, torch.enable_grad())
+        assert torch.equal(gradient(function, x, at.Compress(nn.Identity(), preset)), exact) and exact.any()
+
+
+@pytest.mark.parametrize("bounds", [{"min": torch.zeros(4, 1, 1)}, {"max": torch.ones(1)},
+                                    {"min": torch.tensor(-0.5), "max": torch.tensor(0.5)}])
+def test_bounds_may_be_tensors(bounds):
+    x = torch.randn(2, 4, 32, 32)
+    bounds = {name: bound.to(x.device) for name, bound in bounds.items()}
+    function = lambda x: torch.sin(torch.clamp(x, **bounds))  # noqa: E731
+    exact = gradient(function, x, torch.enable_grad())
+    result = gradient(function, x, at.Compress(nn.Identity(), "sfpr"))
+    assert (result - exact).norm() < 0.05 * exact.norm()
+
+
+def test_a_negative_view_has_its_own_bits():
+    x = values().nan_to_num(1)
+    function = lambda x: F.leaky_relu(torch._neg_view(x), 0.2)  # noqa: E731
+    assert torch.equal(gradient(function, x, at.Compress(nn.Identity(), "sfpr")),
+                       gradient(function, x, torch.enable_grad()))
+
+
+def test_another_class_runs_its_own_functions():
+    class Own:
+        def __init__(self, values):
+            self.values = values
+
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return args[0].values.sin()  # which saves values
+
+    x = torch.randn(2, 4, 32, 32)
+    function = lambda x: F.relu(Own(x))  # noqa: E731
+    exact = gradient(function, x, torch.enable_grad())
+    assert (gradient(function, x, at.Compress(nn.Identity(), "sfpr")) - exact).norm() < 0.05 * exact.norm()
+
+
+def test_sizes_of_a_pooling_may_be_numbers_of_numpy():
+    pool = nn.MaxPool2d(np.int64(2), np.int32(2))
+    x = torch.randn(2, 4, 64, 64)
+    results = []
+    for context in at.Compress(pool, "gist"), torch.enable_grad():
+        y = x.clone().requires_grad_()
+        with context:
+            loss = pool(y * 1).square().sum()
+        loss.backward()
+        results.append(y.grad)
+    assert torch.equal(*results)
+
+
+def test_where_a_pooling_saves_no_places_it_needs_its_values(monkeypatch):
+    monkeypatch.setattr(operations, "INDEXED", ())
+    compress = at.Compress(nn.Identity(), "cdma")
+    x = torch.randn(2, 4, 64, 64, requires_grad=True)
+    with compress:
+        y = F.max_pool2d(torch.relu(x * 1), 2)
+    y.sum().backward()
+    assert "nothing" not in {row.mode for row in compress.report().rows}
+
+
+def test_places_are_found_in_parts(monkeypatch):
+    monkeypatch.setattr("actcodec.torch.needs.part_of", lambda x: 700)  # of planes of 240 places: two at a time
+    x = torch.randn(3, 5, 24, 40)
+    _, index = F.max_pool2d(x, 2, return_indices=True)
+    need = Places((24, 40), (2, 2), (2, 2), (0, 0), (1, 1))
+    assert torch.equal(need.decode(None, need.encode(None, index)), index)
+
+
+def test_a_dropout_of_float64_loses_nothing_without_a_loss():
+    x = torch.randn(64, 128, dtype=torch.float64, requires_grad=True)
+    with at.Compress(nn.Identity(), "cdma"):
+        y = F.dropout(x, 0.3)
+    y.sum().backward()
+    assert x.grad.max().item() == 1 / (1 - 0.3)

@@ -2,12 +2,16 @@
 
 import pytest
 import torch
+from torch import nn
 from torch.autograd.graph import save_on_cpu
+from torch.utils._pytree import tree_leaves
 from torch.utils.checkpoint import checkpoint
 
 import actcodec.torch as at
+from actcodec.torch.golden import codec
 from actcodec.torch.offload import AHEAD, HostMemory, Moved
 from actcodec.torch.packed import Packed
+from actcodec.torch.signed import Signed
 from tb.torch.models import gradients, pictures, small
 
 pytestmark = pytest.mark.usefixtures("device")
@@ -87,3 +91,26 @@ def test_those_before_are_on_their_way(monkeypatch):
 def test_where_payloads_go_is_checked():
     with pytest.raises(ValueError, match="offload is 'disk', must be None or 'cpu'"):
         at.Compress(small(), offload="disk")
+
+
+@pytest.mark.parametrize("mode", ["raw", "zvc"])
+def test_a_copy_of_what_is_kept_as_it_is_has_no_version(mode):
+    layer, x = nn.Linear(64, 64), torch.randn(128, 64)
+    with at.Compress(layer, mode, offload="cpu"):
+        y = layer(x)
+        y += 1
+        loss = y.sin().sum()
+    loss.backward()
+
+
+def test_values_and_bits_of_a_compiled_graph_move_as_well():
+    x = torch.randn(2, 5, 9, 19).relu_()
+    one = Signed(codec("sfpr-zvc", {}), codec("brc", {}))
+    packed = one.encode(x)
+    back = HostMemory().take(packed).fetch()
+
+    def places(packed):
+        return {tensor.data_ptr() for tensor in tree_leaves(packed.data) if isinstance(tensor, torch.Tensor)}
+
+    assert len(places(packed)) >= 3 and not places(packed) & places(back)
+    assert torch.equal(one.decode(back), one.decode(packed))

@@ -80,7 +80,7 @@ def library(name: str, dtype: torch.dtype = torch.float32) -> Library | None:
             digest.update(path.read_bytes())
         path = cache_folder() / f"{name}-{digest.hexdigest()[:24]}.so"
         return Library(build_once(path, _compile, command, source))
-    except (SimulationError, OSError) as error:
+    except (SimulationError, OSError, RuntimeError) as error:  # the last one where there is no home
         warnings.warn(f"codecs run as operations of PyTorch, which is slower: no native kernels of {name} ({error})",
                       stacklevel=2)
         return None

@@ -1,26 +1,32 @@
 // Bitpack (bitpack.py; A2DTWP, section III): the upper bytes of values, as float32.
 #include "rows.h"
+#include <utility>
 
 constexpr int64_t WORD = 4;  // bytes of a value
 typedef uint8_t Bytes __attribute__((vector_size(WORD * LANES)));
 
-// Where the bytes of a packed row come from, and, in a packed row with zeros behind it, those of its words.
-template <int size> struct Places {
-    Bytes packed{}, words{};
-    constexpr Places() {
-        for (int i = 0; i < WORD * LANES; i++) {
-            const int dropped = WORD - size, place = i % WORD - dropped;
-            packed[i] = i < size * LANES ? i / size * WORD + dropped + i % size : 0;
-            words[i] = place < 0 ? WORD * LANES - 1 : i / WORD * size + place;
-        }
-    }
-};
+// Bytes from other places; compilers make one instruction of it.
+template <class F, size_t... i> static inline Bytes moved(Bytes from, F place, std::index_sequence<i...>) {
+    return Bytes{from[place(i)]...};
+}
+
+template <class F> static inline Bytes moved(Bytes from, F place) {
+    return moved(from, place, std::make_index_sequence<WORD * LANES>());
+}
+
+// Where the bytes of a packed row are in its words, and those of the words in a packed row.
+template <int size> constexpr int packed_from(int i) {
+    return i < size * LANES ? i / size * WORD + WORD - size + i % size : 0;
+}
+
+template <int size> constexpr int words_from(int i) {
+    return i / WORD * size + std::max<int>(i % WORD - (WORD - size), 0);
+}
 
 template <int size> static void encode(const Value *x, int64_t n, uint8_t *out, int64_t threads) {
     parallel(n, LANES, LEAST, threads, [=](int64_t i, int64_t end) {
-        static const Places<size> PLACES;
         for (; i + LANES <= end; i += LANES) {
-            const Bytes bytes = __builtin_shuffle(same_bits<Bytes>(load_row(x + i)), PLACES.packed);
+            const Bytes bytes = moved(same_bits<Bytes>(load_row(x + i)), packed_from<size>);
             memcpy(out + size * i, &bytes, size * LANES);
         }
         for (; i < end; i++) {
@@ -32,11 +38,12 @@ template <int size> static void encode(const Value *x, int64_t n, uint8_t *out, 
 
 template <int size> static void decode(const uint8_t *data, int64_t n, Value *x, int64_t threads) {
     parallel(n, LANES, LEAST, threads, [=](int64_t i, int64_t end) {
-        static const Places<size> PLACES;
-        for (; i + LANES <= end; i += LANES) {
-            Line<WORD>::Words row{};  // in registers, where bytes would go through memory
-            for (int j = 0; j < size; j++) row[j] = load64(data + size * i + 8 * j);
-            store_row(same_bits<Floats>(__builtin_shuffle(same_bits<Bytes>(row), PLACES.words)), x + i);
+        constexpr int64_t READ = (WORD * LANES + size - 1) / size;  // values that a load takes bytes of
+        for (; i + LANES <= end && i + READ <= n; i += LANES) {
+            Bytes bytes;
+            memcpy(&bytes, data + size * i, sizeof bytes);
+            const Words words = same_bits<Words>(moved(bytes, words_from<size>));
+            store_row(float_of(words & ~0u << 8 * (WORD - size)), x + i);
         }
         for (; i < end; i++) {
             uint32_t word = 0;

@@ -10,11 +10,12 @@ constexpr auto larger = [](auto a, auto b) { return a > b ? a : b; };
 
 // Of all lanes, by a function of two.
 template <class V, class F> static inline auto all(V x, F f) {
-    typedef std::decay_t<decltype(x[0])> Half __attribute__((vector_size(sizeof x / 2)));
+    typedef std::decay_t<decltype(x[0])> One;
+    typedef One Half __attribute__((vector_size(sizeof x / 2)));
     Half half[2];
     memcpy(half, &x, sizeof half);
     Half y = f(half[0], half[1]);
-    return f(f(y[0], y[1]), f(y[2], y[3]));
+    return f(f(One(y[0]), One(y[1])), f(One(y[2]), One(y[3])));  // an element has no reference in Clang
 }
 
 // Eight values in memory, of any type.
