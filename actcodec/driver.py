@@ -162,6 +162,12 @@ class Driver(RegisterAccess):
             pass
         await self.put(done_pending=1, error_pending=1)
 
+    async def must_rest(self) -> None:
+        """Raises RuntimeError while a tensor, or a ring, is running: registers could not be written, and its end would
+        be taken for that of the next one."""
+        if (await self.get("busy"))[0]:
+            raise RuntimeError("the accelerator is busy: wait until the tensor or the ring has ended, or reset it")
+
     def _job(self, address, shape, mode, decompress, stride, dtype):
         """The mode, and the values of the descriptor, checked."""
         mode = codecs.effective(codecs.lane_modes(mode)[0], shape)
@@ -210,6 +216,7 @@ class Driver(RegisterAccess):
 
     async def _tensor(self, *planned):
         """Has a tensor done that :meth:`_plan` plans."""
+        await self.must_rest()
         task = await self._plan(*planned)
         await self.put({"settings": width([task.mode]), "lengths_in": LENGTH * self.cdus}, **task.job)
         await self.put(done_pending=1, error_pending=1)

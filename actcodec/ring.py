@@ -4,6 +4,7 @@ It uses the interfaces of :class:`~actcodec.driver.Driver`. docs/integration.md 
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Self, cast
 
 from actcodec.descriptors import SIZE, descriptor, report
@@ -34,7 +35,8 @@ class Ring:
 
     :meth:`compress`, :meth:`decompress` and :meth:`scan` have the parameters of the driver's methods, and return the
     number of the tensor, for :meth:`result`. Until then its tensor, table of scales and payload must not overlap those
-    of others in memory. A tensor waits in its descriptor until :meth:`start`, or until the ring is full.
+    of others in memory. A tensor waits in its descriptor until :meth:`start`, or until the ring is full. Only one
+    task at a time may add a tensor, and only one may wait, in a full ring by adding one: RuntimeError otherwise.
     """
 
     def __init__(self, driver: Driver, address: int, size: int) -> None:
@@ -42,6 +44,7 @@ class Ring:
         self._planner = _Planner(driver)
         self._first = 0  # the hardware's number of tensor 0, modulo twice the largest ring
         self._added = self._ready = self._ended = 0  # tensors: added, released, known to have ended
+        self._tasks_in: set[str] = set()  # what tasks are doing, in words
         self._tasks: dict[int, Task] = {}
         self._reports: dict[int, dict[str, int]] = {}
 
@@ -49,12 +52,13 @@ class Ring:
     async def open(cls, driver: Driver, address: int, size: int, *, stop_on_error: bool = False) -> Self:
         """Opens a ring. ``address`` is a multiple of 512, ``size`` a power of two, at most ``driver.queue``. With
         ``stop_on_error``, the ring stops after a tensor with an error, until the next :meth:`start`. Raises ValueError
-        for an illegal parameter."""
+        for an illegal parameter, and RuntimeError while the accelerator is busy."""
         if size < 1 or size & size - 1 or size > driver.queue:
             raise ValueError(f"size must be a power of two up to {driver.queue}, not {size!r}" if driver.queue else
                              "this accelerator has no queue")
         if address % SIZE or not 0 <= address <= (1 << driver.address_width) - size * SIZE:
             raise ValueError(f"address must be a multiple of {SIZE}, with room for {size} descriptors, not {address!r}")
+        await driver.must_rest()
         self = cls(driver, address, size)
         await driver.put(ring=address)
         await driver.put(ring_size=size, stop_on_error=int(stop_on_error))
@@ -127,22 +131,38 @@ class Ring:
                 results.append(error)
         return results
 
+    @contextmanager
+    def _alone(self, what):
+        """Around what must not be interleaved, in any event loop."""
+        if what in self._tasks_in:
+            raise RuntimeError(f"another task {what} already: one at a time may use a ring so")
+        self._tasks_in.add(what)
+        try:
+            yield
+        finally:
+            self._tasks_in.remove(what)
+
     def _place(self, number):
         return self.address + (self._first + number) % self.size * SIZE
 
     async def _add(self, planned, notify):
-        task, number = cast(Task, planned), self._added
-        if number - self._ended == self.size:  # full: wait for the oldest one
-            if self._ready < number:
-                await self.start()
-            await self._until(self._ended + 1)
-        await self.driver.memory.write(self._place(number), descriptor(task.job | {"notify": int(notify)}))
-        self._tasks[number] = task
-        self._added += 1
-        return number
+        with self._alone("adds a tensor"):
+            task, number = cast(Task, planned), self._added
+            if number - self._ended == self.size:  # full: wait for the oldest one
+                if self._ready < number:
+                    await self.start()
+                await self._until(number - self.size + 1)
+            await self.driver.memory.write(self._place(number), descriptor(task.job | {"notify": int(notify)}))
+            self._tasks[number] = task
+            self._added += 1
+            return number
 
     async def _until(self, count):
         """Waits until ``count`` tensors have ended, and reads their reports before descriptors overwrite them."""
+        with self._alone("waits for a tensor"):
+            await self._look(count)
+
+    async def _look(self, count):
         driver = self.driver
         while self._ended < count:
             await driver.put(done_pending=1, error_pending=1)  # first: what ends from here on raises it again

@@ -31,7 +31,7 @@ int actcodec_probe(struct actcodec *device, const struct actcodec_hooks *hooks, 
     uint32_t word;
     device->hooks = hooks;
     device->context = context;
-    device->cdus = device->address_width = device->payloads = device->queue = 0;
+    device->cdus = device->address_width = device->payloads = device->queue = device->moving = 0;
     device->formats = 1;
     device->modes = 0;
     if (get(device, WORD(MAGIC)) != ACTCODEC__MAGIC__MAGIC_reset) return ACTCODEC_NO_DEVICE;
@@ -82,7 +82,8 @@ const char *actcodec_text(int outcome) {
         "the format of values is not built in", "the payload cannot be in this place",
         "the accelerator is busy", "the accelerator has no queue", "a ring cannot have this size or address",
         "the ring is full", "the ring has no started jobs", "the ring has stopped",
-        "a memory access of the ring failed", "the job has no report in memory"};
+        "a memory access of the ring failed", "the job has no report in memory",
+        "an address is beyond those of the accelerator", "a DMA engine's hook is missing"};
     if (outcome >= 0 && (size_t)outcome < COUNT(errors)) return errors[outcome];
     if (outcome < 0 && (size_t)(-1 - outcome) < COUNT(own)) return own[-1 - outcome];
     return "an error that this driver does not know";
@@ -90,7 +91,9 @@ const char *actcodec_text(int outcome) {
 
 void actcodec_reset(struct actcodec *device) {
     put(device, WORD(CONTROL), ACTCODEC__CONTROL__RESET_bm);
-    while (at_work(device)) {}
+    while (at_work(device)) {} /* the engine accepts what ends a frame, and the rest of one to it is dropped */
+    if (device->moving) device->hooks->finish(device->context, ACTCODEC_GAVE_UP);
+    device->moving = 0;
     actcodec_clear_pending(device);
 }
 
@@ -222,18 +225,36 @@ static int too_large(const struct actcodec *device, const struct actcodec_job *j
     return share >= (UINT64_C(1) << 32) / MOST_BYTES;
 }
 
+/* Whether bytes are beyond the accelerator's addresses: it would ignore a word of registers with such bits. */
+static int beyond(const struct actcodec *device, uint64_t address, uint64_t size) {
+    uint64_t last = UINT64_MAX >> (64 - device->address_width);
+    return address > last || (size && size - 1 > last - address);
+}
+
 int actcodec_prepare(const struct actcodec *device, const struct actcodec_job *job) {
+    uint64_t size = job->decompress ? job->size : job->room;
     int outcome;
     if (!actcodec_has(device, job->mode)) return ACTCODEC_NO_MODE;
     if (!(device->formats >> job->format & 1)) return ACTCODEC_NO_FORMAT;
     if (device->payloads == (job->resident ? ACTCODEC_PAYLOAD_STREAM : ACTCODEC_PAYLOAD_MEMORY))
         return ACTCODEC_NO_PAYLOAD;
+    if (beyond(device, job->address, extent(job))
+        || (scaled(job) && beyond(device, job->scales, UINT64_C(4) * job->channels))
+        || (job->resident && (beyond(device, job->payload, 1) || beyond(device, size, 1))))
+        return ACTCODEC_BAD_ADDRESS;
     if (too_large(device, job)) return ACTCODEC_TOO_LARGE;
     outcome = write_scales(device, job);
     if (outcome) return outcome;
     clean(device, job->address, extent(job));
-    clean(device, job->payload, job->decompress ? job->size : job->room);
+    clean(device, job->payload, size);
     return 0;
+}
+
+/* Only the words whose bits exist: other devices of this version refuse an upper one. */
+static void write_address(const struct actcodec *device, actcodec_write write, void *context, uint32_t offset,
+                          uint64_t value) {
+    if (device->address_width > 32) write_long(write, context, offset, value);
+    else write(context, offset, (uint32_t)value);
 }
 
 void actcodec_describe(const struct actcodec *device, const struct actcodec_job *job, actcodec_write write,
@@ -248,11 +269,11 @@ void actcodec_describe(const struct actcodec *device, const struct actcodec_job 
     write(context, WORD(STRIDE), job->stride);
     write(context, WORD(HEIGHT), job->height);
     write(context, WORD(CHANNELS), job->channels);
-    write_long(write, context, WORD(BASE), job->address);
-    if (scaled(job)) write_long(write, context, WORD(SCALES), job->scales);
+    write_address(device, write, context, WORD(BASE), job->address);
+    if (scaled(job)) write_address(device, write, context, WORD(SCALES), job->scales);
     if (job->resident) {
-        write_long(write, context, WORD(PAYLOAD), job->payload);
-        write_long(write, context, WORD(PAYLOAD_SIZE), job->decompress ? job->size : job->room);
+        write_address(device, write, context, WORD(PAYLOAD), job->payload);
+        write_address(device, write, context, WORD(PAYLOAD_SIZE), job->decompress ? job->size : job->room);
     }
     if (job->mode->flags & ACTCODEC_SHIFTS)
         for (k = 0; k < 64; k += PER_WORD) {
@@ -300,6 +321,8 @@ static int run(struct actcodec *device, struct actcodec_job *job, int decompress
     uint32_t status = 0;
     int outcome, failed = 0;
     if (at_work(device)) return ACTCODEC_BUSY;
+    if (!job->resident && !(hooks->finish && (decompress ? hooks->send != NULL : hooks->receive != NULL)))
+        return ACTCODEC_NO_ENGINE;
     job->decompress = (uint8_t)decompress;
     outcome = actcodec_prepare(device, job);
     if (outcome) return outcome;
@@ -309,18 +332,17 @@ static int run(struct actcodec *device, struct actcodec_job *job, int decompress
         failed = decompress ? hooks->send(device->context, job->payload, job->size)
                             : hooks->receive(device->context, job->payload, job->room);
         if (failed) return ACTCODEC_DMA_FAILED;
+        device->moving = 1;
     }
     put(device, WORD(CONTROL), ACTCODEC__CONTROL__START_bm);
     do {
-        if (hooks->wait && hooks->wait(device->context)) {
-            if (!job->resident) hooks->finish(device->context, ACTCODEC_GAVE_UP);
-            return ACTCODEC_GAVE_UP;
-        }
+        if (hooks->wait && hooks->wait(device->context)) return ACTCODEC_GAVE_UP;
         status = get(device, WORD(STATUS));
     } while (!(status & ACTCODEC__STATUS__DONE_bm));
     actcodec_clear_pending(device);
     outcome = (int)FIELD(status, ACTCODEC__STATUS__ERROR);
     if (!job->resident) failed = hooks->finish(device->context, outcome);
+    device->moving = 0;
     read_results(device, job);
     job->clipped = !!(status & ACTCODEC__STATUS__CLIPPED_bm);
     actcodec_conclude(device, job);
@@ -335,8 +357,12 @@ int actcodec_decompress(struct actcodec *device, struct actcodec_job *job) {
     return run(device, job, 1);
 }
 
-void actcodec_histogram(struct actcodec *device, uint32_t bins[32]) {
-    unsigned k;
+int actcodec_histogram(struct actcodec *device, uint32_t bins[32]) {
+    unsigned k, streams = 0;
+    for (k = 0; k < COUNT(modes); k++)
+        streams |= modes[k].flags & ACTCODEC_STREAMS && actcodec_has(device, &modes[k]);
+    if (!streams) return ACTCODEC_NO_MODE;
+    if (at_work(device)) return ACTCODEC_BUSY; /* and BIN could not be written */
     for (k = 0; k < 32; k++) {
         uint32_t word;
         put(device, WORD(BIN), k);
@@ -344,4 +370,5 @@ void actcodec_histogram(struct actcodec *device, uint32_t bins[32]) {
         while (!(word & ACTCODEC__COUNT__COUNTED_bm));
         bins[k] = FIELD(word, ACTCODEC__COUNT__COUNT);
     }
+    return 0;
 }

@@ -37,7 +37,9 @@ enum {
     ACTCODEC_RING_EMPTY = -16,   /* all jobs that were started have been collected */
     ACTCODEC_RING_STOPPED = -17, /* actcodec_ring_start continues the ring, as after the next one */
     ACTCODEC_RING_FAILED = -18,  /* a memory access to a descriptor or a report failed */
-    ACTCODEC_NO_REPORT = -19     /* the job has ended, but its report could not be written */
+    ACTCODEC_NO_REPORT = -19,    /* the job has ended, but its report could not be written */
+    ACTCODEC_BAD_ADDRESS = -20,  /* tensor, scales or payload are not within the accelerator's addresses */
+    ACTCODEC_NO_ENGINE = -21     /* the payload is not `resident`, and a hook of its DMA engine is NULL */
 };
 
 /* Whether the accelerator refused a tensor, before it read, wrote or accepted anything. */
@@ -52,7 +54,8 @@ struct actcodec_hooks {
     /* Accesses a register at a byte offset. Accesses must happen in the order of the calls. */
     uint32_t (*read)(void *context, uint32_t offset);
     void (*write)(void *context, uint32_t offset, uint32_t word);
-    /* The processor's pointer to `size` bytes of memory at `address`, or NULL. */
+    /* The processor's pointer to `size` bytes of memory at `address`, or NULL. Functions like memset work on it, as they
+     * need not on memory that is mapped as a device's. */
     void *(*memory)(void *context, uint64_t address, uint64_t size);
     /* `clean` writes cached bytes back to memory, and must also wait until the accelerator sees the processor's writes;
      * `invalidate` drops cached bytes, and must also keep later reads of memory after it. NULL where caches are
@@ -66,8 +69,10 @@ struct actcodec_hooks {
     int (*receive)(void *context, uint64_t address, uint64_t room);
     int (*send)(void *context, uint64_t address, uint64_t size);
     /* Waits until the engine is done; returns 0, or anything else for a failure, such as a frame that is too long.
-     * `outcome` is the tensor's: if it is ACTCODEC_REFUSED, nothing has passed, if ACTCODEC_GAVE_UP, perhaps nothing:
-     * then the transfer must be cancelled. */
+     * `outcome` is the tensor's. If it is ACTCODEC_REFUSED, nothing has passed: a transfer from m_axis is cancelled; a
+     * frame to s_axis waits, for the next tensor that is decompressed (docs/integration.md says how to discard it).
+     * With ACTCODEC_GAVE_UP, which actcodec_reset calls when the accelerator is idle again, perhaps nothing has passed:
+     * a transfer from m_axis is cancelled; a frame to s_axis that had begun is sent to its end, and dropped. */
     int (*finish)(void *context, int outcome);
     /* Called before each read of the status while a tensor is running: waits for the interrupt, or for some time.
      * Anything but 0 gives up. NULL: the status is polled. */
@@ -83,6 +88,7 @@ struct actcodec {
     unsigned formats;       /* bit f: the format with code f, ACTCODEC_FORMAT_..., is built in */
     unsigned payloads;      /* where payloads can be: ACTCODEC_PAYLOAD_... */
     unsigned queue;         /* maximum number of descriptors in a ring, or 0: actcodec_ring.h */
+    unsigned moving;        /* the DMA engine has a transfer that is not finished */
     uint64_t modes;         /* bit m: the mode with code m is built in */
 };
 
@@ -111,7 +117,8 @@ struct actcodec_counters {
 };
 
 /* A tensor and its payload: actcodec_plan fills in what follows from mode and shape, the caller the addresses. After
- * compression it has everything that decompression needs. */
+ * compression it has everything that decompression needs. Where caches are not coherent, tensor (from its first to its
+ * last byte, with what is between its rows), table and payload begin and end with whole lines of the cache. */
 struct actcodec_job {
     const struct actcodec_mode *mode;
     uint32_t rows, width, stride, height, channels;
@@ -152,7 +159,8 @@ const struct actcodec_setting *actcodec_setting_of(const struct actcodec_mode *m
 const char *actcodec_text(int outcome);
 
 /* Soft reset: aborts what is running, and returns when the accelerator is idle, as soon as memory has answered all
- * outstanding requests. A frame that waits at s_axis is left for the next tensor. */
+ * outstanding requests, and the DMA engine has accepted what ends its frame. Then that engine's transfer, if any, is
+ * finished with ACTCODEC_GAVE_UP. A frame that waits at s_axis is left for the next tensor. */
 void actcodec_reset(struct actcodec *device);
 
 /* --------------------------------------------------------------------------------------------------------- a job */
@@ -176,16 +184,17 @@ int actcodec_set_bytes(struct actcodec_job *job, const char *name, const uint8_t
 
 /* Compresses a tensor: writes the table of scales from `words`, lets the DMA engine receive the payload, or the
  * accelerator write it, and fills in size, lengths, clipped and counters. Returns 0, an error of the accelerator,
- * ACTCODEC_BUSY, ACTCODEC_NO_MODE, ACTCODEC_NO_MEMORY, ACTCODEC_NO_FORMAT, ACTCODEC_NO_PAYLOAD, ACTCODEC_TOO_LARGE,
- * ACTCODEC_DMA_FAILED, ACTCODEC_GAVE_UP. With ACTCODEC_ERROR_OVERFLOW, `size` is the room that the payload needs. */
+ * ACTCODEC_BUSY, ACTCODEC_NO_MODE, ACTCODEC_NO_MEMORY, ACTCODEC_NO_FORMAT, ACTCODEC_NO_PAYLOAD, ACTCODEC_NO_ENGINE,
+ * ACTCODEC_BAD_ADDRESS, ACTCODEC_TOO_LARGE, ACTCODEC_DMA_FAILED, ACTCODEC_GAVE_UP. With ACTCODEC_ERROR_OVERFLOW, `size` is the room that the payload needs. */
 int actcodec_compress(struct actcodec *device, struct actcodec_job *job);
 
 /* Decompresses `size` bytes of payload into the tensor, with the words, settings and lengths of its compression: the
  * table in memory gets the reciprocals of the words' k. Fills in counters; returns as actcodec_compress does. */
 int actcodec_decompress(struct actcodec *device, struct actcodec_job *job);
 
-/* Reads the histogram, 32 bins, of the last tensor, which must have been compressed in a mode with streams. */
-void actcodec_histogram(struct actcodec *device, uint32_t bins[32]);
+/* Reads the histogram, 32 bins, of the last tensor, which must have been compressed in a mode with streams. Returns 0,
+ * ACTCODEC_NO_MODE if no such mode is built in, ACTCODEC_BUSY. */
+int actcodec_histogram(struct actcodec *device, uint32_t bins[32]);
 
 /* --------------------------------------------------------------------------------------- computed by software */
 

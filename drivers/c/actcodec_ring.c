@@ -47,7 +47,8 @@ int actcodec_ring_open(struct actcodec_ring *ring, struct actcodec *device, uint
     ring->jobs = jobs;
     ring->address = address;
     ring->size = size;
-    write_long(device->hooks->write, device->context, WORD(RING), address);
+    put(device, WORD(RING), (uint32_t)address);
+    if (device->address_width > 32) put(device, WORD(RING) + 4, (uint32_t)(address >> 32));
     put(device, WORD(RING_SIZE), size << ACTCODEC__RING_SIZE__RING_SIZE_bp
         | (stop_on_error ? ACTCODEC__RING_SIZE__STOP_ON_ERROR_bm : 0));
     ring->collected = FIELD(get(device, WORD(TAIL)), ACTCODEC__TAIL__TAIL);

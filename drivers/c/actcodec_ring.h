@@ -37,7 +37,8 @@ int actcodec_ring_open(struct actcodec_ring *ring, struct actcodec *device, uint
  * of other jobs, to the accelerator. A payload in the streams is moved without hooks: the caller lets its DMA engine
  * move a frame for each such job that is not ACTCODEC_REFUSED, in the order of the ring, and drops cached bytes of it.
  * Returns 0, ACTCODEC_RING_FULL, or, as actcodec_compress does, ACTCODEC_NO_MODE, ACTCODEC_NO_MEMORY,
- * ACTCODEC_NO_FORMAT, ACTCODEC_NO_PAYLOAD, ACTCODEC_TOO_LARGE; unless it is 0, the ring is unchanged. */
+ * ACTCODEC_NO_FORMAT, ACTCODEC_NO_PAYLOAD, ACTCODEC_BAD_ADDRESS, ACTCODEC_TOO_LARGE; unless it is 0, the ring is
+ * unchanged. */
 int actcodec_ring_compress(struct actcodec_ring *ring, struct actcodec_job *job);
 int actcodec_ring_decompress(struct actcodec_ring *ring, struct actcodec_job *job);
 

@@ -265,10 +265,12 @@ def test_patience_can_end():
     host = opened(device, wait)
     with pytest.raises(TimeoutError):
         driver.run(host.compress(TENSOR, (1, 1, 8, 8), "raw"))
-    device.looks = 5
+    host.wait, device.looks = None, 5
+    with pytest.raises(RuntimeError, match="busy"):  # not what becomes of the first one
+        driver.run(host.compress(TENSOR, (1, 2, 8, 8), "raw"))
+    assert device.pulses == ["start"]
     driver.run(host.reset())
     assert device.pulses == ["start", "reset"] and device.values["busy"] == 0
-    host.wait = None
     driver.run(host.compress(TENSOR, (1, 1, 8, 8), "raw"))
     assert len(device.payload) == 256
 

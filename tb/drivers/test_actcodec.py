@@ -248,12 +248,74 @@ def test_a_wait_that_is_given_up_and_a_reset(host, random, resident):
         assert host("scales", ctypes.byref(job)) == 0
         host.world.cycles = cycles
         assert host("compress", ctypes.byref(job)) == Outcome.GAVE_UP
+        assert host.device.moving == (not resident) and not host.world.cancelled  # its engine is at work until the end
         host.environment.give_up()
         host("reset")
+        assert not host.device.moving and host.world.cancelled == (not resident)
+        host.world.cancelled = 0
         while host.environment.take() is not None:  # a frame that was under way ends without bytes
             pass
         host.world.cycles = 1 << 40
         there_and_back(host, random, "sfpr-zvc", SHAPES[0], "relu", resident=resident)
+
+
+@pytest.mark.parametrize("resident", [False, True])
+def test_addresses_beyond_the_accelerators_are_refused(host, random, resident):
+    """Its registers would drop their upper bits, and it would work at another place."""
+    width = host.device.address_width
+    for name in ("address", "scales", *(("payload", "room") if resident else ())):
+        for wrong in (1 << width, (1 << 64) - 4, (1 << width) - 32 if name == "address" else 1 << 63):
+            _, job = host.plan("sfpr-zvc", SHAPES[0], resident=resident)
+            host.write(job, tensor(random, SHAPES[0]))
+            before = host.bytes.copy()
+            setattr(job, name, wrong)
+            assert host("compress", ctypes.byref(job)) == Outcome.BAD_ADDRESS, (name, wrong)
+            job.room, job.size = 64, wrong if name == "room" else 64
+            assert host("decompress", ctypes.byref(job)) == Outcome.BAD_ADDRESS, (name, wrong)
+            assert (host.bytes == before).all()
+    there_and_back(host, random, "sfpr-zvc", SHAPES[0], "relu", resident=resident)
+
+
+def test_an_engine_that_is_not_there_is_not_called(host, random):
+    hooks = (pointer * 9).in_dll(host.c, "hooks")
+    whole = list(hooks)
+    _, job = host.plan("sfpr", SHAPES[0])
+    host.write(job, tensor(random, SHAPES[0]))
+    assert host("scales", ctypes.byref(job)) == 0
+    own = (pointer * 9)(*whole)
+    host.device.hooks = ctypes.addressof(own)
+    for missing in (5, 7), (6, 7), (5, 6, 7):  # receive, send, finish
+        for k in range(9):
+            own[k] = None if k in missing else whole[k]
+        for way in ("compress", "decompress"):
+            assert host(way, ctypes.byref(job)) == Outcome.NO_ENGINE
+    job.resident = 1
+    assert host("compress", ctypes.byref(job)) == 0
+
+
+def test_a_histogram_is_of_a_mode_that_has_one_and_of_a_tensor_that_has_ended(host, random):
+    bins, modes = (u32 * 32)(), host.device.modes
+    host.device.modes &= ~sum(1 << mode.code for mode in lane_modes() if mode.format.endless)
+    assert host("histogram", bins) == Outcome.NO_MODE
+    host.device.modes = modes
+    _, job = host.plan("sfpr-zvc", SHAPES[0], resident=True)
+    host.write(job, tensor(random, SHAPES[0]))
+    assert host("scales", ctypes.byref(job)) == 0
+    host.world.cycles = 0
+    assert host("compress", ctypes.byref(job)) == Outcome.GAVE_UP
+    assert host("histogram", bins) == Outcome.BUSY
+    host("reset")
+    host.world.cycles = 1 << 40
+
+
+@pytest.mark.regress
+def test_addresses_of_32_bits(c, random):
+    """No word of a register is written that such an accelerator could refuse."""
+    accelerator = replace(chance.EQUIPPED, cdus=1, modes=("sfpr-zvc", "brc"), address_width=32, payload="memory")
+    host = Host(c, accelerator, int(random.integers(2**63)))
+    host.environment.begin(MemoryBehaviour(), 1, 0, 0, 0)
+    for name in accelerator.modes:
+        there_and_back(host, random, name, SHAPES[0], "relu", resident=True)
 
 
 # ------------------------------------------------------------------------------------------------ without one
@@ -272,7 +334,7 @@ def test_what_is_no_accelerator_is_told(c):
     assert host("probe", hooks, ctypes.byref(host.world)) == Outcome.NO_DEVICE
     answers |= {0: int.from_bytes(b"JACT", "little"), 4: 1 << 16}
     assert host("probe", hooks, ctypes.byref(host.world)) == Outcome.WRONG_VERSION
-    for outcome in (*Outcome, 0, 10, 11, -20, 2**31 - 1, -2**31):
+    for outcome in (*Outcome, 0, 10, 11, -22, 2**31 - 1, -2**31):
         assert c.actcodec_text(outcome)
 
 

@@ -20,6 +20,7 @@ struct world {
     int64_t lag;    /* cycles after a register is written, in which what should have been done before is missed */
     int failures;   /* accesses without a good response */
     int receiving;
+    int cancelled;  /* transfers, when the accelerator was idle again */
 };
 
 static uint32_t access_register(struct world *w, int write, uint32_t offset, uint32_t word) {
@@ -79,6 +80,7 @@ static int finish(void *context, int outcome) {
     struct world *w = context;
     int64_t size;
     uint8_t *frame;
+    w->cancelled += outcome == ACTCODEC_GAVE_UP;
     if (!w->receiving || outcome < 0 || ACTCODEC_REFUSED(outcome)) return 0;
     size = w->take(w->environment, NULL);
     if (size < 0) return 1;

@@ -53,6 +53,8 @@ class Outcome(IntEnum):
     RING_STOPPED = -17
     RING_FAILED = -18
     NO_REPORT = -19
+    BAD_ADDRESS = -20
+    NO_ENGINE = -21
 
 
 u8, u32, u64, pointer = ctypes.c_uint8, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p
@@ -64,8 +66,8 @@ class Mode(ctypes.Structure):
 
 
 class Device(ctypes.Structure):
-    _fields_ = [("hooks", pointer), ("context", pointer), ("cdus", ctypes.c_uint), ("address_width", ctypes.c_uint),
-                ("formats", ctypes.c_uint), ("payloads", ctypes.c_uint), ("queue", ctypes.c_uint), ("modes", u64)]
+    _fields_ = [("hooks", pointer), ("context", pointer), *((name, ctypes.c_uint) for name in (
+        "cdus", "address_width", "formats", "payloads", "queue", "moving")), ("modes", u64)]
 
 
 def job_type(words):
@@ -83,7 +85,7 @@ def job_type(words):
 class World(ctypes.Structure):
     _fields_ = [(name, pointer) for name in ("environment", "access", "run", "send", "take", "bytes", "cached")] + [
         ("size", u64), ("address", u64), ("room", u64), ("cycles", ctypes.c_int64), ("lag", ctypes.c_int64),
-        ("failures", ctypes.c_int), ("receiving", ctypes.c_int)]
+        *((name, ctypes.c_int) for name in ("failures", "receiving", "cancelled"))]
 
 
 class Host:
@@ -103,7 +105,7 @@ class Host:
             self.environment.phase(EITHER)
         self.world.bytes, self.world.cached = self.bytes.ctypes.data, self.cached.ctypes.data
         self.device = Device(ctypes.addressof(pointer.in_dll(c, "hooks")), ctypes.addressof(self.world),
-                             1, 40, 7, 2, 0, (1 << 64) - 1)
+                             1, 40, 7, 2, 0, 0, (1 << 64) - 1)
         if accelerator:
             assert self("probe", ctypes.addressof(pointer.in_dll(c, "hooks")), ctypes.byref(self.world)) == 0
 

@@ -1,5 +1,7 @@
 """Bench of the driver's ring: many tensors by one call, each as the driver alone has it, and every byte right."""
 
+import asyncio
+
 import numpy as np
 import pytest
 
@@ -132,3 +134,41 @@ def test_what_cannot_be_is_refused(driver):
     driver.queue = 0
     with pytest.raises(ValueError, match="this accelerator has no queue"):
         run(Ring.open(driver, RING, 4))
+
+
+def test_tasks_take_turns(simulator, driver, random):
+    """In a memory that waits, interleaved ones would write the same descriptor, or read a report twice."""
+    class Slow(Plain):
+        async def read(self, *arguments):
+            await asyncio.sleep(0)
+            return await super().read(*arguments)
+
+        async def write(self, *arguments):
+            await asyncio.sleep(0)
+            await super().write(*arguments)
+
+    x = tensors(random, simulator, 4)
+    jobs = [job(k, one, "raw") for k, one in enumerate(x)]
+
+    async def session():
+        slow = await Driver.open(Slow(simulator), Slow(Contents(simulator.bytes)), driver.wait)
+        ring = await Ring.open(slow, RING, QUEUED.queue)
+        results = await asyncio.gather(*(ring.compress(**one) for one in jobs[:2]), return_exceptions=True)
+        assert results[0] == 0 and "already" in str(results[1])
+        assert await ring.compress(**jobs[1]) == 1
+        results = await asyncio.gather(ring.result(0), ring.result(1), return_exceptions=True)
+        wrong, = (number for number, one in enumerate(results) if isinstance(one, RuntimeError))
+        results[wrong] = await ring.result(wrong)
+        assert [one.counters["bytes_in"] for one in results] == [one.nbytes for one in x[:2]]
+
+    asyncio.run(session())
+
+
+def test_a_ring_is_not_opened_while_another_one_is_running(simulator, driver, random):
+    x = tensors(random, simulator, 2)
+    ring = run(Ring.open(driver, RING, QUEUED.queue))
+    run(ring.compress(**job(0, x[0], "raw")))
+    run(ring.start())
+    with pytest.raises(RuntimeError, match="busy"):
+        run(Ring.open(driver, RING + (1 << 12), 2))
+    run(ring.wait())

@@ -4,9 +4,9 @@
  *
  * UIO (uio_pdrv_genirq) gives the registers of the accelerator and its interrupt. The payload is in memory; with DMA,
  * it passes the streams, and the address is that of their DMA engine, an AXI DMA of Xilinx in simple mode with data of
- * 1024 bits at both. BUFFER is 1 MiB of memory that
- * nobody else uses, such as a reserved-memory node, which accelerator and engine have at the same address; opened with
- * O_SYNC, it is not cached, so the cache hooks are barriers. Needs root.
+ * 1024 bits and lengths of 20 bits or more. BUFFER is 1 MiB of memory that nobody else uses, such as a reserved-memory
+ * node, which accelerator and engine have at the same address; opened with O_SYNC, it is not cached, so the cache hooks
+ * are barriers. It may be mapped as a device's, so it is accessed word by word. Needs root.
  *
  * Copyright (c) 2026, the actcodec authors. SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,7 +18,6 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -55,7 +54,11 @@ static void *memory(void *context, uint64_t address, uint64_t size) {
 
 static void barrier(void *context, uint64_t address, uint64_t size) {
     (void)context, (void)address, (void)size;
+#ifdef __aarch64__
+    __asm__ volatile("dsb sy" ::: "memory"); /* also for what is outside of the processors' domain */
+#else
     __sync_synchronize();
+#endif
 }
 
 static int transfer(struct board *b, uint32_t channel, uint64_t address, uint64_t size) {
@@ -65,7 +68,7 @@ static int transfer(struct board *b, uint32_t channel, uint64_t address, uint64_
     engine[ADDRESS / 4] = (uint32_t)address;
     engine[ADDRESS_MSB / 4] = (uint32_t)(address >> 32);
     engine[LENGTH / 4] = (uint32_t)size; /* it starts with this */
-    return (engine[STATUS / 4] & FAILED) != 0;
+    return (engine[STATUS / 4] & FAILED) != 0 || engine[LENGTH / 4] != (uint32_t)size; /* which has enough bits */
 }
 
 static int receive(void *context, uint64_t address, uint64_t room) {
@@ -81,7 +84,11 @@ static int finish(void *context, int outcome) {
     volatile uint32_t *engine = b->dma + b->channel / 4;
     uint32_t status;
     if (outcome < 0 || ACTCODEC_REFUSED(outcome)) {
-        engine[CONTROL / 4] = RESET; /* of both channels; a beat that waits at s_axis stays there */
+        int k;
+        if (b->channel == DMA_SEND && ACTCODEC_REFUSED(outcome)) return 0; /* the frame waits */
+        for (k = 0; b->channel == DMA_SEND && k < 1000 && !(engine[STATUS / 4] & (IDLE | FAILED)); k++)
+            usleep(1000); /* the rest of a frame passes, and is dropped */
+        engine[CONTROL / 4] = RESET; /* of both channels; of a frame that has not begun, a beat stays at s_axis */
         while (engine[CONTROL / 4] & RESET) {}
         return 0;
     }
@@ -98,6 +105,12 @@ static int wait_for(void *context) {
     if (write(b->uio, &one, sizeof one) != sizeof one) return 1; /* lets it through again */
     if (poll(&event, 1, 1000) <= 0) return 1;
     return read(b->uio, &count, sizeof count) != sizeof count;
+}
+
+static void copy(volatile void *to, const volatile void *from, size_t size) {
+    volatile uint32_t *words = to;
+    const volatile uint32_t *others = from;
+    for (size /= 4; size--;) words[size] = others[size];
 }
 
 static void *map(int file, uint64_t address, size_t size) {
@@ -140,7 +153,7 @@ int main(int count, char **arguments) {
     if (!outcome) outcome = actcodec_plan(&device, &job, "sfpr-zvc", shape, 4);
     if (!outcome) {
         for (k = 0; k < sizeof x / sizeof *x; k++) x[k] = k % 3 ? 0 : (float)(k % 257) / 64;
-        memcpy(board.buffer, x, sizeof x);
+        copy(board.buffer, x, sizeof x);
         job.address = board.address;
         job.scales = board.address + TABLE;
         job.payload = board.address + PAYLOAD;
@@ -152,7 +165,7 @@ int main(int count, char **arguments) {
     if (!outcome) outcome = actcodec_compress(&device, &job);
     if (!outcome) {
         printf("%zu bytes in %" PRIu64 ", %" PRIu64 " cycles\n", sizeof x, job.size, job.counters.cycles);
-        memset(board.buffer, 0, sizeof x);
+        copy(board.buffer, back, sizeof back); /* zeros */
         outcome = actcodec_decompress(&device, &job);
     }
     if (outcome) {
@@ -160,7 +173,7 @@ int main(int count, char **arguments) {
         if (outcome == ACTCODEC_GAVE_UP) actcodec_reset(&device);
         return 1;
     }
-    memcpy(back, board.buffer, sizeof back);
+    copy(back, board.buffer, sizeof back);
     for (k = 0; k < sizeof x / sizeof *x; k++) {
         float error = x[k] > back[k] ? x[k] - back[k] : back[k] - x[k];
         if (error > worst) worst = error;

@@ -149,7 +149,9 @@ class Registers(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         optional = ("settings", "payload_memory", *STREAMS, *PAYLOAD, *SCAN, *QUEUE)
-        there = (bits for bits in BITS if bits.name not in optional or bits.part < self.widths[bits.name])
+        # An address that exists has its upper word, which takes zeros alone where it has no bits.
+        there = (bits for bits in BITS if bits.name not in optional or bits.part < self.widths[bits.name]
+                 or (bits.name in ADDRESSES and self.widths[bits.name]))
         words = {address: list(pieces) for address, pieces in groupby(there, lambda bits: bits.address)}
 
         # What is stored: a register for each byte, since bytes have enables of their own. Reset writes zeros into them:

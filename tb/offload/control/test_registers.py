@@ -11,7 +11,19 @@ from actcodec.rtl.offload.control import register_map, setting
 from actcodec.rtl.offload.control.register_map import ADDRESS_BITS, BITS, VALUES
 from actcodec.rtl.offload.control.registers import Registers
 from docs.registers import markdown
-from tb.harness import PATTERNS, ROOT, SEED, STALLS, Bench, after, rng, simulate, synthesised
+from tb.harness import (
+    PATTERNS,
+    ROOT,
+    SEED,
+    STALLS,
+    Bench,
+    after,
+    parameters,
+    regress,
+    rng,
+    simulate,
+    synthesised,
+)
 from tb.offload.control.register_model import OKAY, SLVERR, STATUS, RegisterModel, pack
 from tb.offload.trim import TRIM
 from tb.offload.wire import payloads
@@ -29,8 +41,9 @@ END = 1 << ADDRESS_BITS
 
 
 # ------------------------------------------------------------------------------------------------ outside the simulator
-def test_registers():
-    simulate(Registers(**BUILD), __file__)
+@pytest.mark.parametrize("width", [BUILD["address_width"], *regress(32)])
+def test_registers(width):
+    simulate(Registers(**BUILD | {"address_width": width}), __file__, address_width=width)
 
 
 @pytest.mark.parametrize("wrong", [{"cdus": 0}, {"cdus": 9}, {"cdus": "2"}, {"modes": ()}, {"modes": ("png",)},
@@ -95,7 +108,7 @@ class SimulatedHost:
 
     def __init__(self, dut, random):
         self.dut, self.random, self.bench = dut, random, Bench(dut)
-        self.model = RegisterModel(**CAPABILITIES)
+        self.model = RegisterModel(**CAPABILITIES | parameters())
         self.pulses = []
 
     async def start(self):
@@ -187,7 +200,7 @@ async def reads_reset_values_everywhere(dut):
     await it.check()
     await it.write([(address, 0xFFFFFFFF, 15) for address in it.model.words if address != 0x0C])
     await it.bench.reset()
-    it.model = RegisterModel(**CAPABILITIES)
+    it.model = RegisterModel(**CAPABILITIES | parameters())
     await it.read(range(0, END, 4))
     await it.check()
 
@@ -470,7 +483,7 @@ async def reset_in_the_middle_of_an_access_leaves_nothing(dut):
         await it.bench.run({"aw": [0x24], "w": [word(5)], "ar": [0x00]}, {}, random,
                            until=after(cycles - 1))
         await it.bench.reset()
-        it.model = RegisterModel(**CAPABILITIES)
+        it.model = RegisterModel(**CAPABILITIES | parameters())
         assert dut.b__valid.value == 0 and dut.r__valid.value == 0
         await it.read(it.model.words)
         await it.write([(address, 7, 15) for address in sorted(it.model.locked)])
