@@ -40,7 +40,8 @@ def main() -> None:
         except KeyboardInterrupt:
             print("actcodec: error: interrupted", file=sys.stderr)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # it may be closed
+            sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads the rest
     except OSError as error:

@@ -8,11 +8,18 @@ import numpy as np
 __all__ = ["Errors", "channel_error", "errors", "psnr", "relative_error"]
 
 
+SMALL = 1e-140
+
+
 def relative_error(x: np.ndarray, recovered: np.ndarray) -> float:
     """Relative L2 error ``|recovered - x| / |x|`` in float64; 0 if both are equal, infinite if only ``x`` is
     all zeros."""
-    error = np.linalg.norm((recovered.astype(np.float64) - x.astype(np.float64)).ravel())
-    norm = np.linalg.norm(x.astype(np.float64).ravel())
+    exact = x.astype(np.float64).ravel()
+    difference = recovered.astype(np.float64).ravel() - exact
+    most = float(np.abs(exact).max(initial=0))
+    if 0 < most < SMALL:  # whose squares would be 0
+        exact, difference = exact / most, difference / most
+    error, norm = np.linalg.norm(difference), np.linalg.norm(exact)
     return float(error / norm) if norm else (math.inf if error else 0.0)
 
 

@@ -17,9 +17,9 @@ __all__ = ["Actcodec", "plain"]
 
 
 def plain(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options for JSON: arrays, such as a quantization table, become lists."""
-    return {name: np.asarray(value).ravel().tolist() if isinstance(value, np.ndarray) else value
-            for name, value in options.items()}
+    """Options for JSON: arrays, such as a quantization table, become lists, and NumPy's numbers become Python's."""
+    return {name: value.ravel().tolist() if isinstance(value, np.ndarray) else
+            value.item() if isinstance(value, np.generic) else value for name, value in options.items()}
 
 
 class Actcodec(Codec):

@@ -3,6 +3,7 @@
 import os
 import zipfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +28,11 @@ def tensors(text: str, say: Callable[[str], None]) -> list[tuple[str, np.ndarray
     if member is not None:
         if member not in arrays:
             raise UserError(f"{path}: has no {member!r}; there are {', '.join(arrays) or 'none'}")
-        return [(member, checked(text, arrays[member]))]
+        return [(member, array_of(text, arrays[member]))]
     result, notes = [], []
-    for name, x in arrays.items():
+    for name, read in arrays.items():
         try:
-            result.append((name or os.path.basename(path), checked(f"{path}:{name}", x)))
+            result.append((name or os.path.basename(path), array_of(f"{path}:{name}", read)))
         except UserError as error:
             notes.append(f"note: left out {error}")
     if not result:
@@ -39,6 +40,21 @@ def tensors(text: str, say: Callable[[str], None]) -> list[tuple[str, np.ndarray
     for note in notes:
         say(note)
     return result
+
+
+def array_of(name: str, read: Callable[[], Any]) -> np.ndarray:
+    """What ``read`` reads, if modes accept it. Raises :class:`UserError`, beginning with ``name``, otherwise."""
+    try:
+        x = read()
+    except Exception as error:  # a damaged member, or a type that NumPy does not have
+        raise UserError(f"{name}: {first_line(error)}") from error
+    if not isinstance(x, np.ndarray):
+        raise UserError(f"{name}: is no array")
+    return checked(name, x)
+
+
+def first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def tensor(text: str, say: Callable[[str], None]) -> np.ndarray:
@@ -55,24 +71,30 @@ def split(text: str) -> tuple[str, str | None]:
     """``(file, name)`` of ``file:name``. The name is None if there is none, or if ``text`` as a whole is a file."""
     if os.path.exists(text) or is_standard(text, 0):
         return text, None
-    path, colon, name = text.partition(".npz:")
-    if not colon:
-        path, colon, name = text.partition(".pt:")
-    return (path + colon[:-1], name) if colon else (text, None)
+    for kind in READERS:
+        path, colon, name = text.partition(f"{kind}:")
+        if colon:
+            return path + kind, name
+    return text, None
 
 
-def npz(path: str | Path) -> dict[str, np.ndarray]:
+def npz(path: str | Path) -> dict[str, Callable[[], Any]]:
     with open(path, "rb") as file:  # for an error that has its name
         if not zipfile.is_zipfile(file):
             raise UserError(f"{path}: not a .npz file")
     try:
         with np.load(path, allow_pickle=False) as arrays:
-            return {name: arrays[name] for name in arrays.files}
+            return {name: partial(member_of, path, name) for name in arrays.files}
     except Exception as error:
         raise UserError(f"{path}: not a readable .npz file: {error}") from error
 
 
-def pt(path: str | Path) -> dict[str, np.ndarray]:
+def member_of(path: str | Path, name: str) -> Any:
+    with np.load(path, allow_pickle=False) as arrays:
+        return arrays[name]
+
+
+def pt(path: str | Path) -> dict[str, Callable[[], Any]]:
     with open(path, "rb"):
         pass
     import torch
@@ -80,16 +102,17 @@ def pt(path: str | Path) -> dict[str, np.ndarray]:
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
-        raise UserError(f"{path}: not a readable .pt file: {str(error).splitlines()[0]}") from error
+        raise UserError(f"{path}: not a readable .pt file: {first_line(error)}") from error
     return dict(flat("", content, torch))
 
 
-def flat(name: str, content: Any, torch: Any) -> Iterator[tuple[str, np.ndarray]]:
-    """The tensors inside dictionaries and lists, with names such as ``layers.0.weight``."""
+def flat(name: str, content: Any, torch: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """The tensors inside dictionaries and lists, with names such as ``layers.0.weight``, by functions that return
+    arrays."""
     if isinstance(content, torch.Tensor):
         x = content.detach()
         # Its bits: NumPy has no bfloat16 of its own.
-        yield name, x.view(torch.int16).numpy().view("V2") if x.dtype == torch.bfloat16 else x.numpy()
+        yield name, lambda: x.view(torch.int16).numpy().view("V2") if x.dtype == torch.bfloat16 else x.numpy()
         return
     items = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(
         content, list | tuple) else ()

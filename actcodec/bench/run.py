@@ -3,10 +3,8 @@ fast the golden model is beside others (:mod:`actcodec.bench.speed`)."""
 
 import json
 import os
-import signal
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import as_completed
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -57,6 +55,7 @@ from actcodec.bench.tables import (
     stream_table,
 )
 from actcodec.demo import sample
+from actcodec.processes import workers
 
 __all__ = ["run"]
 
@@ -125,20 +124,6 @@ def builds(todo: Iterable[tuple[Callable[..., Any], tuple]]) -> list[Any]:
     return sorted(simulators, key=str)
 
 
-@contextmanager
-def workers() -> Iterator[Any]:
-    """A process for each processor. An interrupt of the user is the parent's, who ends them."""
-    pool = ProcessPoolExecutor(os.cpu_count(), initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN))
-    try:
-        yield pool
-    except BaseException:
-        for process in list(pool._processes.values()):
-            process.terminate()
-        pool.shutdown(cancel_futures=True)
-        raise
-    pool.shutdown()
-
-
 def run(output: str | Path, quick: bool = False, minibatch: int | None = None) -> None:
     """Measures everything, prints tables, and leaves ``report.json``, ``bench.png`` and what
     :mod:`actcodec.bench.speed` leaves in the folder ``output``. With a ``minibatch``, it only measures and reports all
@@ -165,7 +150,7 @@ def simulated(todo: Sequence[tuple[Callable[..., Any], tuple]]) -> list[Any]:
     columns = [SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
                TimeElapsedColumn()]
     results = []
-    with Progress(*columns) as progress, workers() as pool:
+    with Progress(*columns) as progress, workers(os.cpu_count()) as pool:
         building = progress.add_task("build simulators (kept for next time)", total=len(needed))
         simulating = progress.add_task("simulate", total=len(todo), start=False)
         for _ in as_completed([pool.submit(accelerator.prepare, cdus, modes, **dict(others))

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from actcodec import api, container, engines, files, sources, tensors
+from actcodec import api, codecs, container, engines, files, sources, tensors
 from actcodec.api import Evaluation
 from actcodec.commands.common import (
     ModeCommand,
@@ -54,7 +54,7 @@ def command(source: str, target: str, mode: str, engine: str, scan: bool, quiet:
     container.write(target, compressed)
     if evaluation is None:
         return
-    if compressed.mode != mode:
+    if compressed.mode != codecs.find(mode).name:
         say(f"note: shape {shape_text(x.shape)} has no 8x8 tiles, so {mode} fell back to {compressed.mode}")
     if loss := tensors.loss(x):
         say(f"note: {loss}")

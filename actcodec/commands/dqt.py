@@ -14,6 +14,7 @@ from actcodec.commands.common import check_picture, check_target, quiet_option, 
 from actcodec.files import UserError, is_standard, replacing
 from actcodec.golden.jpegact import sfpr
 from actcodec.golden.jpegact.dqt import Sample
+from actcodec.golden.offload.memory import formats
 
 MOST = 4096  # tiles of a tensor in a search, at most
 MARGIN = 1e-6  # by which a repeated search has to exceed the last result
@@ -68,13 +69,13 @@ def command(files: Sequence[str], error: float | None, ratio: float | None, alph
         raise UserError("--alpha, the paper's own search, requires --quantizer sh")
     if quantizer == "sh" and (channels or dead_zone is not None or scaling not in (None, "channel")):
         raise UserError("--scaling, --dead-zone and --channels require --quantizer div")
-    check_target(target, "")
+    for source in files:
+        check_target(target, sources.split(source)[0])
     if target.endswith(".npy"):
         raise UserError(f"{target}: the table is written as text, not as a .npy file")
     if plot:
         check_picture(plot)
-    named_tensors = [(name, tensors.as_float32(x)[0].reshape(view(x.shape)))
-             for file in files for name, x in sources.tensors(file, say)]
+    named_tensors = [(name, x) for source in files for name, x in sources.tensors(source, say)]
     if quantizer == "div":
         table, options, reached = fit_steps(named_tensors, coder, error, ratio, scaling, dead_zone, channels)
     else:
@@ -94,16 +95,29 @@ def command(files: Sequence[str], error: float | None, ratio: float | None, alph
         say(f"{click.format_filename(target)}: ratio {reached[0]:.2f}, relative error {reached[1]:.4f}", quiet)
 
 
-def sampled(name: str, x: NDArray[np.float32]) -> Sample:
+def single(name: str, x: np.ndarray) -> NDArray[np.float32]:
+    """A tensor as float32, in the dimensions of an image. Raises :class:`UserError` for codes, which are scaled
+    already, and for values that float32 does not have."""
+    try:
+        values, dtype = tensors.as_float32(x)
+    except ValueError as error:
+        raise UserError(f"{name}: {error}") from error
+    if dtype == formats.CODES:
+        raise UserError(f"{name}: has codes of SFPR ({dtype}), whose scales are not known here")
+    return values.reshape(view(x.shape))
+
+
+def sampled(name: str, x: np.ndarray) -> Sample:
     from actcodec.golden.jpegact import dqt
 
     return checked(name, dqt.sample, x)
 
 
-def checked(name: str, sample: Any, x: NDArray[np.float32]) -> Any:
+def checked(name: str, sample: Any, x: np.ndarray) -> Any:
     """``sample`` of a tensor, at most :data:`MOST` tiles. Raises :class:`UserError` where it raises ValueError."""
+    values = single(name, x)
     try:
-        return sample(x, MOST)
+        return sample(values, MOST)
     except ValueError as error:
         raise UserError(f"{name}: {error}") from error
 

@@ -50,7 +50,7 @@ def command(files: Sequence[str], mode: Sequence[str], every: bool, as_json: boo
     if plot:
         check_picture(plot)
     todo = [way for name in (codecs.MODES if every else dict.fromkeys(mode)) for way in ways(name, options)]
-    tensors = [tensor for file in files for tensor in sources.tensors(file, say)]
+    tensors = named(files)
     pairs = [(tensor, way) for tensor, way in product(tensors, todo)
              if tensor[1].dtype != np.int8 or codecs.find(way[1]).codes]
     for name, x in tensors:
@@ -79,6 +79,15 @@ def command(files: Sequence[str], mode: Sequence[str], every: bool, as_json: boo
         show(rows)
 
 
+def named(files: Sequence[str]) -> list[tuple[str, np.ndarray]]:
+    """The tensors of files; those of one name in several files have that of the file in front."""
+    tensors = [(sources.split(file)[0], name, x) for file in files for name, x in sources.tensors(file, say)]
+    paths: dict[str, set[str]] = {}
+    for path, name, _ in tensors:
+        paths.setdefault(name, set()).add(path)
+    return [(name if len(paths[name]) == 1 else f"{path}:{name}", x) for path, name, x in tensors]
+
+
 def ways(mode: str, options: Mapping[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
     """Every combination of the given options that the mode has: [(label, mode, options)]."""
     own = {option.name: options[option.name] for option in codecs.find(mode).options if options[option.name]}
@@ -95,7 +104,7 @@ def row(name: str, x: np.ndarray, mode: str, label: str, options: Mapping[str, A
         evaluation = api.evaluate(x, mode, **options)
     except ValueError as error:
         raise UserError(f"{name}: {error}") from error
-    if evaluation.mode != mode:
+    if evaluation.mode != codecs.find(mode).name:
         label = f"{label} ({evaluation.mode})"  # it fell back
     facts = asdict(evaluation)
     facts["options"] = {key: value if isinstance(value, bool | int | float | None) else str(value)

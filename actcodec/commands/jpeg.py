@@ -36,8 +36,8 @@ def command(source: str, target: str, dqt: str, quiet: bool) -> None:
     check_target(target, path)
     table = DQT.own.parse(dqt)
     x = sources.tensor(source, lambda text: say(text, quiet))
-    values, _ = tensors.as_float32(x)
     try:
+        values, _ = tensors.as_float32(x)
         pictures = jpeg.files(values.reshape(view(x.shape)), table.table)
     except ValueError as error:
         raise files.UserError(f"{source}: {error}") from error

@@ -78,11 +78,15 @@ def settings(mode: Mode, words: Sequence[str]) -> dict[str, Any]:
             names = ", ".join(option.name for option in mode.options)
             raise files.UserError(f"--option {text}: must be NAME=VALUE, with one of {mode.name}'s options: {names}")
         try:
-            values[name] = option.type(value) if option.type in (int, float, str) else value
-            mode.option_values(values)
+            values[name] = (option.type(value) if option.type in (int, float, str) else
+                            value == "true" if option.type is bool and value in ("true", "false") else value)
         except ValueError as error:
             raise files.UserError(f"--option {text}: {error}") from error
-    return {name: value for name, value in mode.option_values(values).items() if mode.option(name).stored}
+    try:
+        values = mode.option_values(values)
+    except ValueError as error:
+        raise files.UserError(f"--option {' '.join(words)}: {error}") from error
+    return {name: value for name, value in values.items() if mode.option(name).stored}
 
 
 def facts(results: Sequence[Any]) -> list[dict[str, Any]]:

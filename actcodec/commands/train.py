@@ -41,14 +41,14 @@ def command(sweep: str, data: str, results: str, checkpoint: float, jobs: int, s
     from actcodec.train import table
 
     todo = sweeps.read(sweep)
-    order = {(label, json.dumps(configuration)): i for i, (label, configuration) in enumerate(todo)}
+    order = {(label, json.dumps(configuration, sort_keys=True)): i for i, (label, configuration) in enumerate(todo)}
     labelled, console = [], Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("training", total=len(todo))
         for label, result in sweeps.work(todo, data, results, jobs, scheduler, checkpoint):
             labelled.append((label, result))
             progress.advance(task)
-    labelled.sort(key=lambda one: order[one[0], json.dumps(one[1]["configuration"])])
+    labelled.sort(key=lambda one: order[one[0], json.dumps(one[1]["configuration"], sort_keys=True)])
     if plot:
         table.draw(labelled, plot)
     rows = table.summary(labelled)

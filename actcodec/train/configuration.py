@@ -45,7 +45,10 @@ def checked(configuration: dict[str, Any]) -> dict[str, Any]:
             raise ValueError(f"{key} is {complete[key]!r}, must be a whole number, 1 or more")
     if type(complete["seed"]) is not int or complete["seed"] < 0:
         raise ValueError(f"seed is {complete['seed']!r}, must be a whole number, 0 or more")
-    if not 0 < complete["rate"] < math.inf:
+    for key, kind in (("options", dict), ("schedule", dict), ("preset", str), ("network", str), ("data", str)):
+        if not isinstance(complete[key], kind):
+            raise ValueError(f"{key} is {complete[key]!r}, must be a {'table' if kind is dict else 'word'}")
+    if type(complete["rate"]) not in (int, float) or not 0 < complete["rate"] < math.inf:
         raise ValueError(f"rate is {complete['rate']!r}, must be above 0")
     complete["schedule"] = {str(step): options for step, options in complete["schedule"].items()}
     preset(complete["preset"], **complete["options"])

@@ -14,7 +14,7 @@ CHECKPOINT = 300.0  # seconds between two
 def run(configuration: dict[str, Any], data: str | Path, results: str | Path) -> dict[str, Any]:
     """The result of a run, from the folder ``results`` if it is there; if not, it is trained now and saved there.
     ``data`` is the folder of the pictures. Raises ValueError for an invalid configuration."""
-    return recall(configuration, results) or keep(trained(configuration, data, results), results)
+    return recall(configuration, results) or trained(configuration, data, results)
 
 
 def recall(configuration: dict[str, Any], results: str | Path) -> dict[str, Any] | None:
@@ -38,8 +38,8 @@ def keep(result: dict[str, Any], results: str | Path) -> dict[str, Any]:
 
 def trained(configuration: dict[str, Any], data: str | Path, results: str | Path | None = None,
             seconds: float = CHECKPOINT) -> dict[str, Any]:
-    """Trains, and returns the result. If the folder ``results`` has a checkpoint of an interrupted run, training
-    resumes from it; a new checkpoint is written there every so many ``seconds``.
+    """Trains, and returns the result, which is also saved in the folder ``results``, if any. If that has a checkpoint
+    of an interrupted run, training resumes from it; a new one is written there every so many ``seconds``.
 
     The result has accuracies in per cent, means of the losses along the way, the ratios of the last step, seconds (of
     processor time on the CPU), the history of ``Adaptive``, and the bytes that ``Awp`` sends for a weight of each
@@ -49,4 +49,8 @@ def trained(configuration: dict[str, Any], data: str | Path, results: str | Path
 
     configuration = checked(configuration)
     path = None if results is None else Path(results, name(configuration)).with_suffix(".pt")
-    return {"configuration": configuration, **Training(configuration, data).finish(path, seconds)}
+    result = {"configuration": configuration, **Training(configuration, data).finish(path, seconds)}
+    if path is not None:  # the result is there before its checkpoint goes
+        keep(result, path.parent)
+        path.unlink(missing_ok=True)
+    return result

@@ -13,11 +13,12 @@
 import multiprocessing
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from pathlib import Path
 from typing import Any
 
 from actcodec.files import UserError
+from actcodec.processes import workers
 from actcodec.train.configuration import DEFAULTS, checked
 from actcodec.train.run import CHECKPOINT, keep, recall, trained
 
@@ -45,6 +46,15 @@ def jobs(sweep: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
         raise ValueError(f"seeds is {seeds!r}, must be a whole number, 1 or more")
     if not presets:
         raise ValueError("a sweep needs a table of presets")
+    if not isinstance(presets, Mapping):
+        raise ValueError(f"presets is {presets!r}, must be a table")
+    for label, way in presets.items():
+        if not isinstance(way, Mapping):
+            raise ValueError(f"preset {label!r} is {way!r}, must be a table")
+        if wrong := [key for key in ("network", "seed") if key in way]:
+            raise ValueError(f"preset {label!r} has no {wrong[0]}, which the sweep sets")
+    if not isinstance(sweep.get("networks", []), list):
+        raise ValueError(f"networks is {sweep['networks']!r}, must be a list")
     return [(label, checked(common | way | {"network": network, "seed": seed}))
             for network in sweep.get("networks", [DEFAULTS["network"]])
             for seed in range(seeds) for label, way in presets.items()]
@@ -76,10 +86,10 @@ def _here(todo, data, results, processes, seconds):
 
     if any(configuration["data"] == "cifar10" for _, configuration in todo):
         cifar10.load(data)  # once, before there are several processes
-    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+    with workers(processes, multiprocessing.get_context("spawn")) as pool:
         futures = {pool.submit(trained, configuration, data, results, seconds): label for label, configuration in todo}
         for future in as_completed(futures):
-            yield futures[future], keep(future.result(), results)
+            yield futures[future], future.result()
 
 
 def _distributed(todo, data, results, scheduler):

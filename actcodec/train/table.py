@@ -54,7 +54,7 @@ def show(rows: Iterable[Mapping[str, Any]]) -> None:
                         for key, sign in (("deviation", ""), ("interval", "±"))),
                       str(row["diverged"]), "-" if row["loss"] is None else f"{row['loss']:.3f}", f"{row['ratio']:.2f}",
                       f"{row['seconds']:.0f}")
-    Console(width=120, highlight=False).print(table)
+    Console(width=120, markup=False, highlight=False).print(table)
 
 
 def draw(results: Sequence[Any], target: str | Path) -> None:

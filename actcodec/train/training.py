@@ -79,7 +79,7 @@ class Training:
 
     def finish(self, path: Path | None = None, seconds: float = math.inf) -> dict[str, Any]:
         """Trains all remaining steps, and returns the result. If the file ``path`` exists, training resumes from it. A
-        checkpoint replaces it every so many ``seconds``; it is removed at the end."""
+        checkpoint replaces it every so many ``seconds``."""
         if path and path.exists():
             self.load(path)
         last = time.monotonic()
@@ -88,10 +88,7 @@ class Training:
             if path and time.monotonic() - last >= seconds and not self.ended and not self.number % self.data.group:
                 self.save(path)
                 last = time.monotonic()
-        result = self.result()
-        if path:
-            path.unlink(missing_ok=True)
-        return result
+        return self.result()
 
     def result(self) -> dict[str, Any]:
         """The result, see :func:`~actcodec.train.run.trained`."""

@@ -274,3 +274,7 @@ def test_modes_of_the_package_have_all_that_is_shown_of_them():
     codes = {mode.name: mode.code for mode in actcodec.modes().values()}
     assert list(codes.values())[:16] == [*range(6), *range(7, 17)]  # 6 is an old one
     assert [codes[name] for name in ("jpeg-base", "comet", "division")] == [20, 21, 22]
+
+
+def test_errors_of_tiny_numbers_are_no_less():
+    assert actcodec.evaluate(np.full((8, 8), 1e-200), "raw").relative_error == 1

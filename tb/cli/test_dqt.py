@@ -155,3 +155,25 @@ def test_what_cannot_be_is_one_line(dense, line, what):
     np.save("flat.npy", np.ones((1, 70, 1, 1), np.float32))
     np.save("zeros.npy", np.zeros((1, 1, 8, 8), np.float32))
     assert what in run(line, 2)
+
+
+def test_limits_are_those_of_the_tensor_s_own_type(tmp_path):
+    """A float16 has half of the bytes."""
+    x = np.random.default_rng(1).normal(size=(1, 4, 32, 32)).cumsum(2).cumsum(3).astype(np.float16)
+    np.save(tmp_path / "half.npy", x)
+    run(f"dqt {tmp_path}/half.npy --ratio 4 -o {tmp_path}/table.txt")
+    row, = json.loads(run(f"evaluate {tmp_path}/half.npy --mode jpeg-act --dqt {tmp_path}/table.txt --json"))
+    assert row["ratio"] >= 4
+
+
+def test_what_has_no_scales_or_no_float32_is_refused(tmp_path):
+    np.save(tmp_path / "codes.npy", np.ones((1, 1, 16, 16), np.int8))
+    np.save(tmp_path / "big.npy", np.full((1, 1, 16, 16), 1e39))
+    assert "codes of SFPR" in run(f"dqt {tmp_path}/codes.npy --ratio 4 -o {tmp_path}/t.txt", 2)
+    assert "beyond float32's range" in run(f"dqt {tmp_path}/big.npy --ratio 4 -o {tmp_path}/t.txt", 2)
+    assert "beyond float32's range" in run(f"jpeg {tmp_path}/big.npy {tmp_path}/b.jpg", 2)
+
+
+def test_an_input_is_not_overwritten(tmp_path):
+    np.savez(tmp_path / "acts.npz", x=np.ones((1, 1, 16, 16), np.float32))
+    assert "same file" in run(f"dqt {tmp_path}/acts.npz:x --ratio 4 -o {tmp_path}/acts.npz", 2)

@@ -2,8 +2,10 @@
 
 import csv
 import json
+import os
 import subprocess
 import sys
+import zipfile
 
 import numpy as np
 import pytest
@@ -168,3 +170,42 @@ def test_other_tables_are_refused(tmp_path, monkeypatch, text, what):
     (tmp_path / "n.txt").write_text("1 2\n3 4\n")
     assert "threshold must be a finite number" in run("awp n.txt --threshold nan", 2)
     assert "--step" in run("awp n.txt --step 0", 2)
+
+
+def test_a_file_s_other_members_do_no_harm(tensors):
+    np.savez("odd.npz", conv=tensors["conv"], objects=np.array([{}], object))
+    with zipfile.ZipFile("odd.npz", "a") as file:
+        file.writestr("notes.txt", "not an array")
+    torch.save({"conv": torch.tensor(tensors["conv"]), "eighth": torch.ones(8).to(torch.float8_e4m3fn),
+                "sparse": torch.eye(3).to_sparse()}, "odd.pth")
+    for name in "odd.npz", "odd.pth":
+        rows = json.loads(run(f"evaluate {name} --mode zvc --json"))
+        assert [row["tensor"] for row in rows] == ["conv"]
+        rows = json.loads(run(f"evaluate {name}:conv --mode zvc --json"))
+        assert [row["tensor"] for row in rows] == ["conv"]
+    for name, what in (("odd.npz:objects", "pickle"), ("odd.npz:notes.txt", "is no array"),
+                       ("odd.pth:eighth", "odd.pth:eighth"), ("odd.pth:sparse", "odd.pth:sparse")):
+        assert what in run(f"evaluate {name} --mode zvc", 2)
+    with open("empty.pt", "wb"):
+        pass
+    assert "empty.pt: not a readable .pt file: EOFError" in run("evaluate empty.pt --mode zvc", 2)
+
+
+def test_an_alias_is_no_fallback(tensors):
+    assert "fell back" not in run("compress x.npy x.act --mode binarize")
+    assert "(brc)" not in run("evaluate x.npy --mode binarize")
+
+
+def test_weights_may_be_bfloat16(tensors):
+    torch.save({"w": torch.ones(4, 8).to(torch.bfloat16)}, "w.pt")
+    assert "1 batches" in run("awp w.pt --interval 1")
+
+
+def test_tensors_of_one_name_are_told_apart(tensors):
+    os.makedirs("other")
+    np.save("other/x.npy", tensors["conv"] * 2)
+    rows = json.loads(run("evaluate x.npy other/x.npy --mode zvc --json"))
+    assert [row["tensor"] for row in rows] == ["x.npy:x", "other/x.npy:x"]
+    assert "ratio of all tensors together" in run("evaluate x.npy other/x.npy --mode zvc")
+    rows = json.loads(run("evaluate all.npz all.npz:conv --mode zvc --json"))  # the same one, twice
+    assert [row["tensor"] for row in rows] == ["conv", "relu", "conv"]

@@ -246,3 +246,10 @@ def test_the_documented_theorem_is_what_comes_out():
     assert len(cells) == 2 + 8
     for n, theorem, here in cells[2:]:
         assert (theorem, here) == (f"{paper.theorem_cnn(int(n)):.2f}", f"{division.block_ratio(int(n)):.2f}")
+
+
+def test_options_are_taken_in_any_order_and_may_be_true():
+    for words in (["--codec", "jpeg-act", "--ratio", "6", "--option", "dead_zone=2", "--option", "quantizer=div"],
+                  ["--codec", "sfpr", "--option", "signs=true"]):
+        assert ways("resnet-50", *words)
+    assert "signs is 'maybe'" in run("resnet-50", "--codec", "sfpr", "--option", "signs=maybe").output

@@ -204,7 +204,7 @@ def test_checkpoints_are_made_along_the_way(data, tmp_path, monkeypatch):
     saved, save = [], training.Training.save
     monkeypatch.setattr(training.Training, "save", lambda self, path: (saved.append(self.number), save(self, path)))
     run.trained(TINY, data, tmp_path, seconds=0)
-    assert saved == [1, 2, 3] and not list(tmp_path.iterdir())
+    assert saved == [1, 2, 3] and [path.suffix for path in tmp_path.iterdir()] == [".json"]  # the result, no checkpoint
 
 
 def test_ones_own_network_and_data_are_trained(tmp_path):
@@ -307,6 +307,9 @@ def test_runs_are_checked(job, what):
 @pytest.mark.parametrize("text, what", [
     ("seeds = 0\n[presets]\na = {}", "seeds is 0"), ("seeds = 2", "needs a table of presets"), ("x", "Expected"),
     ("seed = 2\n[presets]\na = {}", "a sweep has no seed"), ("[presets]\na = {preset = 'gif'}", "unknown preset"),
+    ("[presets]\nnone = 'none'", "preset 'none' is 'none', must be a table"), ("presets = ['none']", "must be a table"),
+    ("networks = 'resnet8'\n[presets]\na = {}", "must be a list"), ("rate = '0.1'\n[presets]\na = {}", "rate is '0.1'"),
+    ("[presets]\na = {seed = 3}", "preset 'a' has no seed"), ("[presets]\na = {options = 3}", "options is 3"),
 ])
 def test_sweeps_are_checked(tmp_path, text, what):
     (tmp_path / "sweep.toml").write_text(text)
@@ -343,5 +346,29 @@ def test_the_command_shows_a_table_and_goes_on_where_it_was(data, tmp_path):
     again = CliRunner().invoke(main, [*words, "--json"])
     assert [row["runs"] for row in json.loads(again.stdout)] == [2, 2]
     assert files == {file: file.stat().st_mtime_ns for file in (tmp_path / "results").iterdir()}
+    for file in files:  # as if options had been in another order when it was saved
+        result = json.loads(file.read_text())
+        result["configuration"] = dict(reversed(result["configuration"].items()))
+        file.write_text(json.dumps(result))
+    again = CliRunner().invoke(main, [*words, "--json"])
+    assert [row["runs"] for row in json.loads(again.stdout)] == [2, 2]
     wrong = CliRunner().invoke(main, [*words, "--plot", str(tmp_path / "losses.gif")])
     assert wrong.exit_code == 2
+
+
+def broken():
+    raise RuntimeError("no such network")
+
+
+def test_a_run_that_fails_ends_the_sweep_and_loses_no_other(tmp_path):
+    """Results are saved where they are made, and what has not begun is not trained."""
+    networks = [("good", OWN["network"]), ("bad", f"{__name__}:broken"),
+                *((f"late {k}", OWN["network"]) for k in range(6))]
+    todo = [(label, configuration.checked(OWN | {"network": network, "steps": 2 + k, "preset": "none"}))
+            for k, (label, network) in enumerate(networks)]
+    ended = []
+    with pytest.raises(RuntimeError, match="no such network"):
+        for label, _ in sweep.work(todo, tmp_path, tmp_path / "results"):
+            ended.append(label)
+    files = [*(tmp_path / "results").iterdir()]
+    assert ended == ["good"] and 1 <= len(files) < 4 and {file.suffix for file in files} == {".json"}

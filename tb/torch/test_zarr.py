@@ -100,3 +100,12 @@ def test_a_damaged_chunk_is_an_error(tmp_path):
         file.write_bytes(data)
         with pytest.raises(container.ContainerError, match="CRC-32"):
             zarr.open_array(tmp_path / name)[:]
+
+
+@pytest.mark.parametrize("options", [{"error_bound": np.float32(0.25)}, {"relative_bound": 0.1, "cdus": np.int64(2)}])
+def test_options_may_be_numbers_of_numpy(tmp_path, options):
+    x = np.ones((4, 8, 8), np.float32)
+    array = zarr.create_array(tmp_path / "a", shape=x.shape, dtype=x.dtype, zarr_format=2,
+                              compressors=actcodec.numcodecs.Actcodec("comet", **options))
+    array[:] = x
+    assert abs(zarr.open_array(tmp_path / "a")[:] - x).max() <= 0.25
