@@ -46,16 +46,16 @@ def _divisor(input, other, rounding_mode=None):
 
 
 def _pow(input, exponent):
-    integer = isinstance(exponent, int | float) and exponent >= 1 and exponent == int(exponent)
-    return None if integer or not isinstance(input, Tensor) else EXACT
+    whole = isinstance(exponent, int | float) and exponent >= 1 and float(exponent).is_integer()
+    return None if whole or not isinstance(input, Tensor) else EXACT
 
 
 def _norm(input, p="fro", *arguments, **options):
     return EXACT if p in (math.inf, -math.inf) else None
 
 
-def _vector_norm(x, ord=2, *arguments, **options):
-    return _norm(x, ord)
+def _linalg_norm(*arguments, ord=None, **options):  # whose first one has several names
+    return _norm(None, arguments[1] if len(arguments) > 1 else ord)
 
 
 def _relu(input, inplace=False):
@@ -129,7 +129,7 @@ NEEDS: dict[Any, Callable[..., Any]] = {
                "atanh_ logit logit_ erfinv erfinv_ xlogy xlogy_ atan2 atan2_ __rdiv__ __rtruediv__", _exact),
     **_methods("div div_ divide divide_ true_divide true_divide_ __div__ __truediv__ __idiv__ __itruediv__", _divisor),
     **_methods("pow pow_ float_power float_power_ __pow__ __ipow__", _pow), **_methods("norm", _norm),
-    torch.linalg.norm: _vector_norm, torch.linalg.vector_norm: _vector_norm,
+    torch.linalg.norm: _linalg_norm, torch.linalg.vector_norm: _linalg_norm,
 }
 """What these functions need, by a function of their arguments."""
 

@@ -20,7 +20,9 @@ OPERATIONS = {
     "method": lambda x: torch.ones_like(x).div(x),
     "root": lambda x: x ** 0.5, "float_power": lambda x: torch.float_power(x, 1.5).float(),
     "power": lambda x: x.pow(torch.full_like(x, 0.75)), "norm": lambda x: x.norm(math.inf, 1),
-    "vector norm": lambda x: torch.linalg.vector_norm(x, ord=math.inf, dim=1), "asin": lambda x: (x / 20).asin(),
+    "vector norm": lambda x: torch.linalg.vector_norm(x, ord=math.inf, dim=1),
+    "by name": lambda x: torch.linalg.norm(input=x.flatten(1), ord=math.inf, dim=1),
+    "asin": lambda x: (x / 20).asin(),
     "logit": lambda x: torch.logit(x / 20), "xlogy": lambda x: torch.xlogy(x.flip(1), x)}
 
 
@@ -75,3 +77,10 @@ def test_a_number_or_a_numerator_keeps_its_loss():
         z = (x * 1) / (y * 1) + (x * 2) / 3 + (x * 3) ** 2
     z.sum().backward()
     assert sorted(row.mode for row in compress.report().rows) == ["-", "sfpr", "sfpr"]
+
+
+def test_an_infinite_power_is_no_error():
+    x = values().requires_grad_()
+    with at.Compress(nn.Identity(), "sfpr"):
+        y = (x * 1) ** math.inf
+    assert y.shape == x.shape
