@@ -170,15 +170,10 @@ def evaluate(array: np.ndarray, mode: str, *, engine: str = "golden", **options:
 def measured(array: np.ndarray, compressed: Compressed) -> Evaluation:
     """The :class:`Evaluation` of an array and its :class:`Compressed`."""
     c, mode = compressed, codecs.find(compressed.mode)
-    errors = metrics.errors(_as_floats(array), _as_floats(engines.decompress("golden", c)[0]))
+    errors = metrics.errors(tensors.as_floats(array), tensors.as_floats(engines.decompress("golden", c)[0]))
     saturated = mode.model.saturated(tensors.as_float32(array)[0].reshape(c.seen.shape), c.seen)
     return Evaluation(c.mode, c.options, c.ratio, c.ratio_with_side, errors.relative_error, errors.channel_error,
                       errors.psnr, errors.largest_error, errors.nans, errors.infinities, saturated)
-
-
-def _as_floats(array):
-    """An array that NumPy can calculate with."""
-    return tensors.as_float32(array)[0] if tensors.dtype_name(array.dtype) == "bfloat16" else array
 
 
 def _check_compressed(compressed):

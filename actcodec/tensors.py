@@ -10,7 +10,7 @@ from actcodec.codecs.compressed import DTYPES, view
 from actcodec.golden.offload.memory import formats
 from actcodec.metrics import relative_error
 
-__all__ = ["as_float32", "dtype_name", "loss", "restore", "words"]
+__all__ = ["as_float32", "as_floats", "dtype_name", "loss", "restore", "words"]
 
 
 def dtype_name(dtype: np.dtype) -> str:
@@ -45,6 +45,11 @@ def as_float32(x: ArrayLike) -> tuple[NDArray[np.float32], str]:
         raise ValueError(f"tensor has {np.count_nonzero(beyond)} values beyond float32's range, up to "
                          f"{np.abs(x[beyond]).max():.4g}; the largest float32 is {np.finfo(np.float32).max:.4g}")
     return values, name
+
+
+def as_floats(x: np.ndarray) -> np.ndarray:
+    """An array that NumPy can calculate with: ``x`` itself, or, of bfloat16, float32."""
+    return as_float32(x)[0] if dtype_name(x.dtype) == "bfloat16" else x
 
 
 def words(x: np.ndarray) -> NDArray[Any]:

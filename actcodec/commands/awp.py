@@ -13,7 +13,7 @@ from actcodec.commands.common import say
 from actcodec.console import Console
 from actcodec.files import UserError, reading
 from actcodec.golden.a2dtwp.awp import INTERVALS, STEP, THRESHOLDS, Awp, norms
-from actcodec.tensors import as_float32, dtype_name
+from actcodec.tensors import as_floats
 
 
 @click.command("awp")
@@ -76,8 +76,7 @@ def read(files: Sequence[str]) -> tuple[list[str], NDArray[np.float64]]:
     for file, weights in zip(files, layers, strict=True):
         if list(weights) != list(layers[0]):
             raise UserError(f"{file}: its layers differ from those of {files[0]}")
-    return list(layers[0]), np.array([norms([as_float32(x)[0] if dtype_name(x.dtype) == "bfloat16" else x
-                                             for x in weights.values()]) for weights in layers])
+    return list(layers[0]), np.array([norms(map(as_floats, weights.values())) for weights in layers])
 
 
 def norms_table(path: str) -> NDArray[np.float64]:
