@@ -7,8 +7,7 @@ import numpy as np
 
 __all__ = ["Errors", "channel_error", "errors", "psnr", "relative_error"]
 
-
-SMALL = 1e-140
+SMALL = 1e-140  # numbers below it have squares near 0, or 0
 
 
 def relative_error(x: np.ndarray, recovered: np.ndarray) -> float:
@@ -17,7 +16,7 @@ def relative_error(x: np.ndarray, recovered: np.ndarray) -> float:
     exact = x.astype(np.float64).ravel()
     difference = recovered.astype(np.float64).ravel() - exact
     most = float(np.abs(exact).max(initial=0))
-    if 0 < most < SMALL:  # whose squares would be 0
+    if 0 < most < SMALL:
         exact, difference = exact / most, difference / most
     error, norm = np.linalg.norm(difference), np.linalg.norm(exact)
     return float(error / norm) if norm else (math.inf if error else 0.0)
