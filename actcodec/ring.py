@@ -35,8 +35,8 @@ class Ring:
 
     :meth:`compress`, :meth:`decompress` and :meth:`scan` have the parameters of the driver's methods, and return the
     number of the tensor, for :meth:`result`. Until then its tensor, table of scales and payload must not overlap those
-    of others in memory. A tensor waits in its descriptor until :meth:`start`, or until the ring is full. Only one
-    task at a time may add a tensor, and only one may wait, in a full ring by adding one: RuntimeError otherwise.
+    of others in memory. A tensor waits in its descriptor until :meth:`start`, or until the ring is full. At any
+    time one task may be adding a tensor, and one waiting, as adding to a full ring does: others get a RuntimeError.
     """
 
     def __init__(self, driver: Driver, address: int, size: int) -> None:
