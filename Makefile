@@ -13,8 +13,9 @@ ifeq ($(filter verilator.1 icarus.1,$(SIM).$(words $(SIM))),)  # exactly one of 
 $(error SIM=$(SIM): choose verilator or icarus)
 endif
 
-# What pytest runs for UNIT, by the catalogue of units, which needs nothing but a Python.
-benches = $(call good,$(shell $(or $(wildcard $(BIN)/python),$(PYTHON)) -m actcodec.units --bench $(UNIT) 2>&1))
+# What pytest runs for UNIT, by the catalogue of units. Make asks for it before it runs any line of a recipe.
+ready = { [ -e .venv/stamp ] || PYTHON='$(PYTHON)' scripts/setup.sh >&2; }
+benches = $(call good,$(shell $(ready) && $(BIN)/python -m actcodec.units --bench $(UNIT) 2>&1))
 good = $(if $(filter 0,$(.SHELLSTATUS)),$1,$(error $1))
 
 .PHONY: help setup demo sim regress soak bench train train-check synth synth-check synth-renew synth-fpga gates prove mutate verilog registers vivado soc board dram docs figures site stale dist lint clean
@@ -148,7 +149,7 @@ stale:  ## list the recorded figures of what has changed since, which make docs 
 
 dist:  ## build sdist and wheel in build/dist, and check what PyPI would show of them
 	@scripts/setup.sh dist
-	@rm -rf build/dist
+	@rm -rf build/dist && mkdir -p build
 	@$(BIN)/python -m build --no-isolation --outdir build/dist . > build/dist.log 2>&1 || { tail -20 build/dist.log; exit 1; }
 	@$(BIN)/python -m twine check --strict build/dist/*
 

@@ -34,7 +34,8 @@ PYTHON
     run evaluate x.npy --all >/dev/null
     run modes >/dev/null
     ../env/bin/python -m pip --quiet --disable-pip-version-check install "$(ls ../actcodec-*.whl)[rtl,plot]"
-    run verilog dct --name mine -o dct.v && grep -q "^module mine" dct.v
+    run verilog dct --name mine -o dct.v
+    grep -q "^module mine" dct.v
     HOME=$PWD run demo --output out >/dev/null
     HOME=$PWD run compress x.npy z.act --mode binarize --engine rtl -q
     cd .. && echo "$("$python" --version): compress, decompress, evaluate, verilog, demo, rtl engine"

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from importlib import import_module
@@ -69,7 +70,7 @@ def checkout(tmp_path):
     """A checkout with nothing but the set-up, and a Python whose virtual environments do nothing."""
     folder = tmp_path / "here"
     (folder / "scripts").mkdir(parents=True)
-    (folder / "scripts/setup.sh").write_bytes((ROOT / "scripts/setup.sh").read_bytes())
+    shutil.copy(ROOT / "scripts/setup.sh", folder / "scripts")
     for name in ("requirements.lock", "pyproject.toml"):
         (folder / name).write_text("")
     fake = tmp_path / "python"
@@ -101,3 +102,11 @@ def test_set_up_is_done_once_and_anew_for_another_place_or_python(checkout):
     assert setup(moved)[1:] == anew
     assert setup(moved) == []
     assert setup(moved, FAKE="3.99")[1:] == anew
+
+
+def test_units_are_known_before_anything_is_set_up(checkout):
+    (checkout / "Makefile").write_bytes((ROOT / "Makefile").read_bytes())
+    result = subprocess.run(["make", "-n", "sim", "UNIT=dct", f"PYTHON={checkout.parent / 'python'}"], cwd=checkout,
+                            env=ENVIRONMENT, text=True, capture_output=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert "setup: installing" in result.stderr and (checkout / ".venv/stamp").exists()

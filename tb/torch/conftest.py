@@ -1,5 +1,7 @@
 """One thread, as benches run side by side; the device that tests run on; and what runs of kernels in Triton."""
 
+import gc
+
 import pytest
 import torch
 
@@ -29,6 +31,7 @@ IN_TRITON = [
 def one_thread():
     torch.set_num_threads(1)
     torch.backends.cudnn.deterministic = True
+    gc.freeze()  # else what counts bytes spends most of its time looking for garbage in all that is imported
 
 
 @pytest.fixture(params=["cpu", "cuda"])
