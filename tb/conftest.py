@@ -4,6 +4,7 @@ a cocotb test that no run has."""
 import os
 import shutil
 import signal
+from pathlib import Path
 from random import SystemRandom
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 from tb.harness import build, selection
 
+HERE = Path(__file__).parent
 REGRESS = {"formal", "soak", "synth", "torch", "tutorial"}  # folders whose tests make sim leaves to make regress
 OTHERS = []  # tests that do not concern the netlist
 ON_CUDA = []  # tests that need it, where it is not
@@ -43,7 +45,7 @@ def pytest_collection_modifyitems(config, items):
     """On a netlist (``GATES``, ``MUTANTS``) only tests that concern it are run; pytest says how many are not. Otherwise
     files that are run as a whole are to have a run for each cocotb test."""
     for item in items:  # a bench that a test of these runs by its name is that test's, and has no mark
-        if REGRESS & set(item.path.parts) and item.path.name.startswith("test_"):
+        if REGRESS & set(item.path.relative_to(HERE).parts) and item.path.name.startswith("test_"):
             item.add_marker("regress")
     on_cuda = [item for item in items if "callspec" in dir(item) and item.callspec.params.get("device") == "cuda"]
     if on_cuda and not has_cuda():
