@@ -16,6 +16,9 @@ endif
 # What pytest runs for UNIT, by the catalogue of units. Make asks for it before it runs any line of a recipe.
 ready = { [ -e .venv/stamp ] || PYTHON='$(PYTHON)' scripts/setup.sh >&2; }
 benches = $(call good,$(shell $(ready) && $(BIN)/python -m actcodec.units --bench $(UNIT) 2>&1))
+# Packages for benches that make sim leaves out, unless it is asked for one of them.
+extras = $(foreach pair,examples:soc test_site:site test_docs:site torch/test_triton:triton,$(if \
+    $(findstring $(firstword $(subst :, ,$(pair))),$1),$(lastword $(subst :, ,$(pair)))))
 good = $(if $(filter 0,$(.SHELLSTATUS)),$1,$(error $1))
 
 .PHONY: help setup demo sim regress soak bench train train-check synth synth-check synth-renew synth-fpga gates prove mutate verilog registers vivado soc board dram docs figures site stale dist lint clean
@@ -37,7 +40,8 @@ demo: setup  ## compress a ResNet's activations, in simulated hardware; table, a
 sim: share := tb -m "not regress"
 regress: share := tb
 sim regress:
-	@scripts/setup.sh judges bench registers synth $(if $(filter regress,$@),site soc triton) $(if $(filter icarus,$(SIM)),iverilog)
+	@scripts/setup.sh judges bench registers synth \
+	    $(if $(filter regress,$@),site soc triton,$(if $(UNIT),$(call extras,$(benches)))) $(if $(filter icarus,$(SIM)),iverilog)
 	@$(BIN)/python -m pytest $(if $(filter-out 0,$(WAVES)),-n 0,-n $(JOBS) --dist worksteal) $(if $(UNIT),$(benches),$(share))
 
 sim:  ## prove every unit against the golden model (UNIT=, SEED=, WAVES=1, SIM=icarus)
@@ -58,7 +62,7 @@ train:  ## train small ResNets on CIFAR-10 with their activations compressed (SW
 
 train-check:  ## what every preset does to a network's gradient and to 60 steps of training (CASE=, RENEW=1)
 	@scripts/setup.sh torch
-	@$(BIN)/python -m tb.torch.check $(CASE) $(if $(filter-out 0,$(RENEW)),--renew) --jobs $(JOBS)
+	@$(BIN)/python -m tb.torch.check $(if $(CASE),'$(CASE)') $(if $(filter-out 0,$(RENEW)),--renew) --jobs $(JOBS)
 
 synth: how = $(if $(filter-out 0,$(PLACED)),place,$(if $(filter-out 0,$(SKY130)),sky130,map))
 synth:  ## map to Nangate45: area and timing beside the paper's, some 15 minutes for all (UNIT=, SEARCH=1, PLACED=1, SKY130=1)
@@ -139,7 +143,7 @@ site:  ## build the documentation in build/site, and look at every page of it in
 	@$(BIN)/python -m docs.browse build/site $(if $(filter-out 0,$(SHOTS)),build/shots)
 
 figures:  ## measure again every recorded figure of something that has changed since, and only these (ONLY=areas); resumes
-	@scripts/setup.sh bench synth
+	@scripts/setup.sh bench judges synth
 	@$(BIN)/python -m docs.figures $(ONLY) --jobs=$(JOBS)
 	@$(MAKE) --no-print-directory docs
 

@@ -6,10 +6,16 @@ from pathlib import Path
 
 from actcodec.synth.sources import source
 
-__all__ = ["ROOT", "key"]
+__all__ = ["ROOT", "files", "key"]
 
 ROOT = Path(__file__).resolve().parents[1]
 CODE = {".py", ".cpp", ".h"}  # of the files in a folder
+
+
+def files(place):
+    """A file of the repository, or those in a folder that have code."""
+    path = ROOT / place
+    return sorted(one for one in path.rglob("*") if one.suffix in CODE) if path.is_dir() else [path]
 
 
 def key(*places, modes=()):
@@ -19,8 +25,7 @@ def key(*places, modes=()):
     digests = json.loads((ROOT / "tb/vectors/digests.json").read_text()) if modes else {}
     digest.update(repr([item for item in digests.items() if item[0].split()[0] in modes]).encode())
     for place in places:
-        path = ROOT / place
-        for file in sorted(one for one in path.rglob("*") if one.suffix in CODE) if path.is_dir() else [path]:
+        for file in files(place):
             digest.update(str(file.relative_to(ROOT)).encode())
             digest.update(source(file))
     return digest.hexdigest()[:16]

@@ -244,6 +244,7 @@ def measure(names, jobs):
             threads = ["--jobs", str(jobs)] if command[1] in ("actcodec.synth", "formal") else []
             if subprocess.run([sys.executable, *command, *threads], cwd=content.ROOT, check=False).returncode:
                 failed.append(" ".join(command))
+                break  # what follows would record figures of before
         print(f"{KINDS[name].title}: {monotonic() - start:.0f} s", flush=True)
         write({name: outdated(KINDS[name])})
     return failed

@@ -17,7 +17,10 @@ EXAMPLE = re.compile(r"(```sh\n(actcodec [^\n]*)\n```\n+```text\n).*?(?=```)", r
 
 
 def output(command):
-    return CliRunner().invoke(cli.main, command.split()[1:], prog_name="actcodec", catch_exceptions=False).stdout
+    result = CliRunner().invoke(cli.main, command.split()[1:], prog_name="actcodec", catch_exceptions=False)
+    if result.exit_code:
+        raise SystemExit(f"{command}: {result.stderr}")
+    return result.stdout
 
 
 def render(text):

@@ -18,7 +18,7 @@ from actcodec import codecs
 from actcodec.bench.cycles import AT_CACHE, CACHE, CLOCK, DENSE, FIXED, ONE_PORT, PAPER, SECTOR, SFPR, SHOWN
 from actcodec.bench.queued import ACCESS
 from actcodec.synth.records import stamp
-from docs import figures, marks
+from docs import content, figures, marks
 
 __all__ = ["DOCUMENTS", "RECORD", "load", "merge", "render"]
 
@@ -90,6 +90,24 @@ def merge(record, folder):
     today = figures.sections("bench")
     new["keys"] = record.get("keys", {}) | {section: {"key": today[section], **stamp()} for section in sections}
     return new
+
+
+def check(folder):
+    """Refuses a folder without measurements, and those of sources that have been written since."""
+    reports = {name: folder / name for name in ("report.json", "speed.json") if (folder / name).exists()}
+    if not reports:
+        raise SystemExit(f"{folder} has no report.json and no speed.json: run make bench")
+    for name, path in reports.items():
+        for section, (places, _) in figures.SOURCES["bench"].items():
+            if (section == "speed") == (name == "speed.json") and (late := written_since(path, places)):
+                raise SystemExit(f"{path} was measured before {late} was written: run make bench")
+
+
+def written_since(path, places):
+    """A file in ``places`` that is newer than ``path``, or None."""
+    measured = path.stat().st_mtime
+    return next((str(file.relative_to(ROOT)) for place in places for file in content.files(place)
+                 if file.stat().st_mtime > measured), None)
 
 
 def cells(head, body, right=1):
@@ -202,6 +220,7 @@ def render(text, name, record, stale=()):
 
 def main(folder=None):
     if folder:
+        check(Path(folder))
         RECORD.write_text(text(merge(load(), Path(folder))))
     stale = figures.stale_labels()["bench"]
     for name in DOCUMENTS:

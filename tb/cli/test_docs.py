@@ -2,13 +2,14 @@
 
 import itertools
 import json
+import os
 import re
 
 import pytest
 
 from actcodec.bench.run import report
 from actcodec.synth.layout.command import SHOWN
-from docs import content, figures, measured, pictures, rates, ratios, readme, records, site, tables
+from docs import content, figures, measured, offload, pictures, rates, ratios, readme, records, site, tables
 from tb.cli.line import succeeds
 from tb.cli.test_bench import fake
 
@@ -125,6 +126,16 @@ def test_what_is_stale_is_measured_again_and_nothing_else(monkeypatch, tmp_path)
     assert json.loads(figures.PATH.read_text()) == {"bad": ["rice"], "good": []}
 
 
+def test_what_failed_records_nothing(monkeypatch, tmp_path):
+    """By the commands that follow it."""
+    commands = [["-c", "raise SystemExit(1)"], ["-c", f"open({str(tmp_path / 'recorded')!r}, 'w')"]]
+    monkeypatch.setattr(figures, "KINDS", {"some": figures.Kind(
+        "some", lambda: {"dct": None}, lambda labels: {}, lambda labels: commands)})
+    monkeypatch.setattr(figures, "PATH", tmp_path / "stale.json")
+    assert figures.measure(["some"], 2) == ["-c raise SystemExit(1)"]
+    assert not (tmp_path / "recorded").exists()
+
+
 def test_every_figure_has_a_key_or_a_mark():
     """What needs elaboration is compared with the sources by make stale CHECK=1, which CI runs."""
     stale = figures.stale_labels()
@@ -208,6 +219,30 @@ def test_what_the_bench_leaves_can_be_recorded(tmp_path):
         "memory_decompress": 2, "knob": None, "better": ["ratio"]}]))
     after = rates.merge(before, tmp_path)
     assert list(rates.speed(after))[2:] == ["| `raw` | 1.00 | 0.0000 | 10 | 20 | 2.0 | ratio |"]
+
+
+@pytest.mark.parametrize("report, sources, said", [
+    ("report.json", None, None), ("report.json", "cycles.py", "before cycles.py was written: run make bench"),
+    ("speed.json", "cycles.py", None), ("speed.json", "golden/a.py", "before golden/a.py was written"),
+    (None, None, "has no report.json and no speed.json: run make bench")])
+def test_what_is_recorded_was_measured_on_the_sources_of_today(monkeypatch, tmp_path, report, sources, said):
+    monkeypatch.setattr(content, "ROOT", tmp_path)
+    monkeypatch.setattr(rates, "ROOT", tmp_path)
+    monkeypatch.setitem(figures.SOURCES, "bench", {"rates": (("cycles.py",), ()), "speed": (("golden",), ())})
+    (tmp_path / "golden").mkdir()
+    for name in ("cycles.py", "golden/a.py", *([report] if report else ())):
+        (tmp_path / name).write_text("")
+        os.utime(tmp_path / name, (1, 2 if name == sources else 1))
+    if said:
+        with pytest.raises(SystemExit, match=said):
+            rates.check(tmp_path)
+    else:
+        rates.check(tmp_path)
+
+
+def test_an_example_that_fails_is_not_written():
+    with pytest.raises(SystemExit, match=r"actcodec offload --nonsense: [\s\S]*No such option"):
+        offload.output("actcodec offload --nonsense")
 
 
 def rows(text, header):

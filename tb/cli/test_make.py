@@ -42,6 +42,13 @@ def test_a_name_stands_for_one_bench_and_no_other(units, nodes):
     assert words.split() == nodes
 
 
+@pytest.mark.parametrize("unit, packages", [("dct", ""), ("litex", "soc"), ("dram site", "soc site"),
+                                             ("triton", "triton")])
+def test_a_bench_has_the_packages_that_it_needs(unit, packages):
+    first, *_ = make("sim", f"UNIT={unit}").stdout.replace("\\\n", "").split("\n")
+    assert first.split() == f"scripts/setup.sh judges bench registers synth {packages}".split()
+
+
 @pytest.mark.parametrize("variable", ["UNIT=nope", "UNIT=dct nope", "SIM=questa", "SIM=", "SIM=verilator icarus"])
 def test_a_wrong_variable_is_told_in_one_line_before_anything_runs(variable):
     result = make("sim", variable)
