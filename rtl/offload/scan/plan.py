@@ -66,7 +66,7 @@ class ScanPlan(wiring.Component):
 
     def __init__(self, address_width=40, lanes=1, halves=False):
         check_address_width(address_width)
-        if lanes not in LANES[1:]:
+        if type(lanes) is not int or lanes not in LANES[1:]:
             raise ValueError(f"lanes must be 1 to {LANES[-1]}, not {lanes!r}")
         self.address_width, self.lanes, self.halves = address_width, lanes, bool(halves)
         super().__init__({"start": In(1), "shape": In(shape_layout(address_width, halves)), "done": Out(1),
@@ -89,7 +89,7 @@ class ScanPlan(wiring.Component):
         adds, second = Signal(), Signal()  # a sum is under way; this is its second cycle
         m.d.comb += [
             first.eq(Mux(divides, Cat(count[-1], total), total)),
-            result.eq(digitwise(m, first, factor ^ subtracts.replicate(width), width // 2, subtracts)),
+            result.eq(digitwise(m, first, factor ^ subtracts.replicate(width), -(-width // 2), subtracts)),
             route.tiles.eq(shape.tiles), route.tail.eq(shape.tail), route.height.eq(shape.height),
             route.images.eq(count), route.lanes.eq(self.lanes), self.origin.address.eq(total),
         ]

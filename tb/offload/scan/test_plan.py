@@ -17,7 +17,7 @@ ROWS, HEIGHT = RANGES["rows"][1], RANGES["height"][1]
 
 @pytest.mark.parametrize("lanes, width, halves", [
     (synthesised("scan_plan", "lanes", 3), synthesised("scan_plan", "address_width", 40), False),
-    *regress((1, 32, True), (8, 64, False))])
+    *regress((1, 32, True), (8, 64, False), (2, 63, False))])
 def test_plan(lanes, width, halves):
     simulate(ScanPlan(width, lanes, halves), __file__, lanes=lanes, width=width, halves=halves)
 
