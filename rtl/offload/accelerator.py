@@ -312,7 +312,7 @@ class Accelerator(wiring.Component):
                         with c.If(happened):
                             c.d.sync += status.error.eq(code)
             if queue:
-                queue.add_states(c, begin, (sent, malformed))
+                queue.add_states(c, abort, begin, (sent, malformed))
             else:
                 with c.State("settle"):
                     c.d.sync += settling.eq(settling + 1)
@@ -342,11 +342,16 @@ class Accelerator(wiring.Component):
             there = Signal(self.cdus)
             with m.If(launch):
                 m.d.sync += there.eq(used)
-        totals.add_up(m, sums, lanes, there, launched, *((queue.holds, queue.at_once) if queue else ()))
+        stand = (queue.holds, queue.at_once) if queue else ()
+        if streams and not queue:  # what a lane shows of them is for the mode in the registers, which may be the next
+            holds = Signal(name="sums_stand")
+            m.d.sync += holds.eq((holds | ended) & ~start)
+            stand = holds, -(-self.cdus // 2)  # SETTLE is long enough for turns of two steps
+        totals.add_up(m, sums, lanes, there, launched, *stand)
         if scan:
             scan.report(status, counts, sums["nans"])
         if streams:
             totals.bins(m, registers, lanes, there, launched)
         if queue:
-            queue.report(streamed if streams else None)
+            queue.report(streamed if streams else None, launched)
         return m

@@ -84,10 +84,12 @@ class TensorQueue:
         m.d.sync += begun.eq(registers.start)
         with m.If(registers.start):
             m.d.sync += [self.ahead.eq(Cat(Value.cast(control[name]) for name in self.ahead.shape().members)),
-                         self._hosted.eq(1), late.eq(0)]
+                         self._hosted.eq(1)]
         with m.Elif(self._ended | clear):
             m.d.sync += self._hosted.eq(0)
-        with m.If(plan.done):
+        with m.If(registers.start | clear):
+            m.d.sync += late.eq(0)
+        with m.Elif(plan.done):
             m.d.sync += late.eq(1)
         with m.Elif((late != 0) & (late != cdus + rows + 1)):
             m.d.sync += late.eq(late + 1)
@@ -129,15 +131,16 @@ class TensorQueue:
         with m.If(take):
             m.d.sync += self.beyond.eq(next_beyond & queue.take)
 
-    def add_states(self, c, again, flags):
-        """The states of the control from the one in which all comes to rest. ``again()`` has the next tensor of a ring
-        begin after the one before, of which ``flags`` tell."""
+    def add_states(self, c, abort, again, flags):
+        """The states of the control from the one in which all comes to rest; none is left during a soft reset, as what
+        a report is made of goes with it. ``again()`` has the next tensor of a ring begin after the one before, of which
+        ``flags`` tell."""
         queue, settling, hosted = self._queue, self._settling, self._hosted
         with c.State("settle"):
             c.d.comb += self.settles.eq(1)
             with c.If(settling != self._rest - 1):
                 c.d.sync += settling.eq(settling + 1)
-            with c.Elif(~queue.reporting):
+            with c.Elif(~queue.reporting & ~abort):
                 c.d.comb += queue.end.eq(~hosted)
                 c.next = "end"
         with c.State("end"):
@@ -151,9 +154,9 @@ class TensorQueue:
                     c.d.sync += [flag.eq(0) for flag in flags]
                     again()
 
-    def report(self, streamed):
+    def report(self, streamed, launched):
         """Drives the report from the registers that a host would look at. ``streamed``: the present tensor has
-        streams, as far as registers tell. What they tell when it begins counts."""
+        streams, as far as registers tell; what they tell when it begins counts, and that it is ``launched``."""
         m, queue, status, control = self._m, self._queue, self._registers.status, self._registers.control
         there = status.shape().members
         error = Mux(queue.given_up, ErrorCode.ABORTED, status.error)
@@ -172,8 +175,9 @@ class TensorQueue:
         with m.If(self.begins):
             m.d.sync += lengthy.eq(streamed & ~control.decompress
                                    & ~(control.scan & control.scan_only if "scan" in control.shape().members else 0))
-        lengths = Value.cast(status.lengths_out)
-        m.d.comb += queue.words.eq(Cat(common[:LENGTHS], Mux(lengthy, lengths, common[LENGTHS:])))
+        lengths, own = Value.cast(status.lengths_out), Signal(name="has_lengths_of_its_own")
+        m.d.sync += own.eq(lengthy & launched)
+        m.d.comb += queue.words.eq(Cat(common[:LENGTHS], Mux(own, lengths, common[LENGTHS:])))
 
 
 def _word(pieces):

@@ -31,7 +31,7 @@ from tb.offload.lanes import drawn, selectable, stored
 from tb.soak import chance
 from tb.soak import run as soak
 from tb.soak.frames import Frame, framed
-from tb.soak.session import Session
+from tb.soak.session import Session, same
 
 COUNTED = ("sfpr", *reference.CODERS, "brc", "jpeg-base")
 WHOLE = [chance.LANE, chance.LANES]
@@ -164,6 +164,10 @@ def test_counts_what_passes(session):
         assert there["nans"] == np.isnan(x).sum()
         assert there["saturated"] == ((rounded > 127) | (rounded < -128)).sum()
         assert there["cycles"] > 8 * view.blocks(False) // driver.cdus
+        for other in lane_modes(*driver.modes):  # of the next tensor, whose registers are written
+            run(driver.put(mode=other.code))
+            environment.run(40)
+            same(run(driver.get(*COUNTERS)), [*there.values()], f"counters with {other.name} in MODE")
     session.decompress(one)
     back = dict(zip(COUNTERS, run(driver.get(*COUNTERS)), strict=True))
     run(driver.put(decompress=0))

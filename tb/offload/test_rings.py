@@ -5,6 +5,7 @@ every report; and how few cycles pass between two tensors.
 """
 
 from collections import Counter
+from itertools import product
 
 import pytest
 
@@ -13,7 +14,7 @@ from actcodec.codecs import lane_modes
 from actcodec.driver import run
 from actcodec.rtl.offload.control.register_map import ErrorCode
 from actcodec.sim.accelerator import Accelerator
-from actcodec.sim.environment import IDLE, KINDS, PATTERNS, MemoryBehaviour
+from actcodec.sim.environment import COMPRESSING, IDLE, KINDS, PATTERNS, MemoryBehaviour
 from tb.harness import regress
 from tb.offload import draws
 from tb.offload.jobs import Job
@@ -21,11 +22,12 @@ from tb.soak import chance
 from tb.soak import run as soak
 from tb.soak.queued import add, job, wrong
 from tb.soak.ring import Ring
-from tb.soak.session import Session, same
+from tb.soak.session import Session, same, same_bytes
 
 QUEUED = chance.EQUIPPED
 OTHERS = [chance.SINGLE, chance.LARGE, chance.INDEPENDENT, chance.STORED, Accelerator(1, chance.JPEG_ACT, queue=2)]
 SIZE = 1 << 18
+CONTROL, STATUS, BUSY, START, RESET = 0x0C, 0x10, 1, 1, 2
 # Cycles between two tensors, at least and at most, by the number of lanes.
 GAPS = {1: (37, 38), 2: (37, 39), 3: (39, 41), 4: (37, 40)}
 LONG = 128  # rows of 64 values whose cycles hide the next plan, with three lanes
@@ -209,6 +211,55 @@ def test_a_soft_reset_just_when_a_tensor_ends(random):
         batch.publish()
         codes += batch.check(*batch.reset(delay))
     assert len(set(codes)) > 1, codes
+
+
+def test_a_soft_reset_just_when_a_scan_ends(random):
+    """The same of a report with statistics, which the reset clears, of a descriptor that is legal."""
+    session, aborts = Session(QUEUED, random, size=SIZE), []
+    mode, = lane_modes("raw")
+    one = Job.draw(random, draws.descriptor(random, mode, QUEUED.cdus, (4, 8, 2, 2), scan=True), True)
+    for turn in range(480):
+        seed, delay = divmod(turn, 120)
+        session.environment.begin(MemoryBehaviour(pauses=PATTERNS.index("half")), seed)
+        batch = Ring(session)
+        assert batch.compress(one, alone=True)
+        batch.publish()
+        ended, aborted = batch.reset(180 + delay)
+        batch.check(ended, aborted)
+        aborts.append(aborted)
+    assert len(set(aborts)) == 2
+
+
+@pytest.mark.regress
+def test_a_start_right_behind_a_soft_reset_has_a_plan_of_its_own(random):
+    """Whenever the reset comes while the tensor before is planned, by a host as fast as the bus: what has to be waited
+    for after a plan is longer with many lanes, and ends before a reset does with few."""
+    session, (mode,) = Session(chance.LARGE, random, size=SIZE), lane_modes("zvc")
+    environment, session.payload = session.environment, "stream"
+    one = Job.draw(random, draws.descriptor(random, mode, 3, (8, 64, 4, 2))).at(0x1000)
+    session.both(one)
+    first, launched = environment.traffic()["read"][0], 0
+    while environment.traffic()["read"][0] == first:
+        launched += 20
+        session.give_up(one, False, launched)
+    for delay, pause in product(range(launched - 60, launched - 20), range(1, 5)):
+        environment.begin(MemoryBehaviour(), delay)
+        session._begin(one, False, delay)
+        environment.give_up()
+        environment.write(CONTROL, RESET)
+        environment.run(pause)
+        environment.phase(IDLE)
+        session._prepare(one, one.words, one.x)
+        environment.phase(COMPRESSING)
+        environment.write(CONTROL, START)
+        ended = environment.run(700)
+        if not ended and not environment.read(STATUS) & BUSY:  # it came during the reset
+            environment.write(CONTROL, START)
+            ended = environment.run(700)
+        same(ended, True, f"the end of what starts behind a reset after {delay} cycles")
+        environment.phase(IDLE)
+        same_bytes(environment.take(), one.payload, "payload")
+        run(session.driver.put(done_pending=1, error_pending=1))
 
 
 @pytest.mark.parametrize("accelerator", [QUEUED, *regress(*OTHERS[:2])], ids=label)
