@@ -40,7 +40,7 @@ class Counter(wiring.Component):
     def __init__(self, amount_width=1, width=64, digit=16):
         if not isinstance(digit, int) or digit < 1:
             raise ValueError(f"digit must be a positive integer, not {digit!r}")
-        if amount_width not in range(1, digit + 1):
+        if type(amount_width) is not int or not 1 <= amount_width <= digit:
             raise ValueError(f"amount_width must be 1 to {digit}, not {amount_width!r}")
         if not isinstance(width, int) or width < digit or width % digit:
             raise ValueError(f"width must be a positive multiple of {digit}, not {width!r}")

@@ -19,9 +19,9 @@ sectors = data.StructLayout({"data": data.ArrayLayout(32, 8), "count": range(9),
 
 
 def place_layout(address_width):
-    """Where a sector lies: byte address of its first value (a multiple of 4), how many values it has (0 to 8; a sector
-    of padding has none and touches no memory), the index of its scale, which of the two scales at hand it uses, and
-    ``last`` on the last sector of a tensor."""
+    """Where a sector lies: byte address of its first value (a multiple of its bytes), how many values it has (0 to 8;
+    a sector of padding has none and touches no memory), the index of its scale, which of the two scales at hand it
+    uses, and ``last`` on the last sector of a tensor."""
     return data.StructLayout({"address": address_width, "words": 4, "channel": 32, "slot": 1, "last": 1})
 
 

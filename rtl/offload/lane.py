@@ -15,9 +15,9 @@ from actcodec.rtl.offload.control.codecs import BINS, COUNT, Codecs
 from actcodec.rtl.offload.control.config import Chosen, config_layout, of_streams, with_halves
 from actcodec.rtl.offload.memory.address import AddressGenerator
 from actcodec.rtl.offload.memory.formats import Format, codes_of, halves_of
-from actcodec.rtl.offload.memory.geometry import FAR, distance_layout, geometry_layout
+from actcodec.rtl.offload.memory.geometry import FAR, check_address_width, distance_layout, geometry_layout
 from actcodec.rtl.offload.memory.narrow import Narrow
-from actcodec.rtl.offload.memory.reader import Reader
+from actcodec.rtl.offload.memory.reader import Reader, check_outstanding
 from actcodec.rtl.offload.memory.widen import Widen
 from actcodec.rtl.offload.memory.writer import Writer
 from actcodec.rtl.offload.scan.walk import route_layout, start_layout
@@ -136,10 +136,18 @@ class Lane(wiring.Component):
         Values of the tensor whose sector passed in the cycle before, 0 to 8.
     nans, saturated : output, 32 bits
         As the CDU counts them.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
     """
 
     def __init__(self, modes, codec, address_width=40, outstanding=384, memory="shared", formats=("float32",),
                  scan=False, **options):
+        check_address_width(address_width)
+        check_outstanding(outstanding)
+        axi.check_memory(memory)
         self.halves, self.codes = halves_of(formats), codes_of(formats)
         self.modes = modes = with_halves(modes) if self.halves else tuple(modes)
         self.address_width, self.outstanding, self.memory = address_width, outstanding, memory

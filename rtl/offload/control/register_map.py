@@ -163,11 +163,13 @@ MAP = (
     _word("STALL_READ", 0x98, "ro", "cycles in which a CDU waited for memory reads", 2),
     _word("STALL_WRITE", 0xA0, "ro", "cycles in which a CDU waited for memory writes", 2),
     _word("STALL_STREAM", 0xA8, "ro", "cycles spent waiting for the stream", 2),
-    _word("SATURATED", 0xB0, "ro", "values outside the range of int8 when compressed; Inf counts", 2),
-    _word("NANS", 0xB8, "ro", "NaNs when compressed in a mode that scales, or in any mode with `scan`", 2),
+    _word("SATURATED", 0xB0, "ro", "values outside the range of their codes when compressed in a mode that scales, "
+          "or in `mx`; infinities count; modulo 2^32 in each lane", 2),
+    _word("NANS", 0xB8, "ro", "NaNs when compressed in a mode that scales, in `mx`, or in any mode with `scan`; modulo "
+          "2^32 in each lane", 2),
     _word("MODES", 0xC0, "fixed", "bit m: the mode with code m is built in", 2, reset=None),
-    _word("SETTINGS", 0xC8, "rw", "the settings of the mode's stages, below; only the words and bits "
-          "that the built-in modes use exist", SETTINGS // 32),
+    _word("SETTINGS", 0xC8, "rw", "the settings of the mode's stages, below; up to the highest bit that "
+          "a built-in mode uses they exist", SETTINGS // 32),
     _word("LENGTHS_IN", 0x148, "rw", "when decompressing in a mode with streams: bytes of the stream of each lane, one "
           "word per lane (up to `COUNT`, registers exist only with such modes, and for existing lanes)", LANES),
     _word("LENGTHS_OUT", 0x168, "ro", "the same, after compressing in such a mode", LANES),
@@ -176,22 +178,25 @@ MAP = (
     ), locked=True),
     Register("COUNT", 0x18C, (
         Field("count", 0, 27, "ro", "when compressing in such a mode: values of the tensor that the codec counted in "
-              "the bin, all lanes together"),
+              "the bin, all lanes together, while `MODE` has its mode; a lane counts to 2^24 - 1"),
         Field("counted", 31, 1, "ro", "`count` is valid for `BIN`, some cycles after the write"),
     )),
     _word("MINIMUM", 0x190, "ro", "float32: the least finite number of the tensor, -0.0 below +0.0; infinite without "
           "any, and without a scan (this and the next two registers exist only if `scans` is 1)"),
     _word("MAXIMUM", 0x194, "ro", "the greatest one, likewise; minus infinity without any"),
     _word("ZEROS", 0x198, "ro", "zeros of either sign in the tensor, counted by the scan", 2),
-    _word("RING", 0x1A0, "rw", "address of the ring of descriptors, a multiple of 512: the low nine bits are ignored "
-          "(this and the registers behind it exist only if `queues` is not 0, with as many bits as it takes)", 2),
+    _word("RING", 0x1A0, "rw", "address of the ring of descriptors, a multiple of 512: the low nine bits are ignored; "
+          "the whole ring lies within the address space (this and the registers behind it exist only if `queues` is not "
+          "0, with as many bits as it takes)", 2),
     Register("RING_SIZE", 0x1A8, (
-        Field("ring_size", 0, 16, "rw", "descriptors in the ring, a power of two; with 0 it does not start"),
+        Field("ring_size", 0, 16, "rw", "descriptors in the ring, a power of two up to 2^`queues`, which is not "
+              "checked; with 0 it does not start"),
         Field("stop_on_error", 31, 1, "rw", "the ring stops after a tensor that ends with an error"),
     ), locked=True),
     Register("HEAD", 0x1AC, (
-        Field("head", 0, 16, "rw", "the number of the first descriptor that is not ready. Numbers count on, modulo "
-              "twice 2^`queues`; number n is in place n mod `RING_SIZE`. Every write starts the ring, or has it go on"),
+        Field("head", 0, 16, "rw", "the number of the first descriptor that is not ready: `TAIL`, or one of the "
+              "`RING_SIZE` after it. Numbers count on, modulo twice 2^`queues`; number n is in place n mod "
+              "`RING_SIZE`. Every write starts the ring, or has it go on"),
     )),
     Register("TAIL", 0x1B0, (
         Field("tail", 0, 16, "ro", "the number of the first descriptor that has not ended; reports of all before are "

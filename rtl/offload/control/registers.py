@@ -22,6 +22,8 @@ from actcodec.rtl.offload.control.register_map import (
     VALUES,
 )
 from actcodec.rtl.offload.memory.formats import codes_of, halves_of
+from actcodec.rtl.offload.memory.geometry import check_address_width
+from actcodec.rtl.offload.wire.round_robin import check_cdus
 
 __all__ = ["Registers", "check_queue", "described", "line_layout"]
 
@@ -61,7 +63,7 @@ class Registers(wiring.Component):
     Parameters
     ----------
     cdus : int
-        Lanes, 1 to 8: a field of CONFIG.
+        Lanes, 1 to 8: a field of CAPABILITIES.
     modes : tuple
         Those that were built in (see :func:`~actcodec.rtl.offload.control.config.check_modes`). Told to the host; and
         of SETTINGS no more bits, nor words, exist than they have settings for; what is about streams only with modes
@@ -110,11 +112,9 @@ class Registers(wiring.Component):
 
     def __init__(self, cdus, modes, address_width=64, formats=("float32",), payload="stream",
                  scan=False, queue=0):
-        if cdus not in range(1, 9):
-            raise ValueError(f"cdus must be 1 to 8, not {cdus!r}")
+        check_cdus(cdus)
         check_modes(modes)
-        if address_width not in range(32, 65):
-            raise ValueError(f"address_width must be 32 to 64, not {address_width!r}")
+        check_address_width(address_width)
         check_payload(payload)
         check_queue(queue)
         self.queue = queue

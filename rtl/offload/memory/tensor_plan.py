@@ -72,7 +72,7 @@ class TensorPlan(wiring.Component):
     blocks : output
         All of them.
     layout : output
-        As in :class:`~actcodec.rtl.offload.control.config.Config`.
+        As in :func:`~actcodec.rtl.offload.control.config.config_layout`.
     geometry : output, :func:`~actcodec.rtl.offload.memory.geometry.geometry_layout`
     shares : ``cdus`` outputs of 32 bits
         Blocks of each CDU.

@@ -21,7 +21,8 @@ FEW = 6  # lines that take less area as flip-flops than as a macro, which has 32
 
 def check_lines(lines):
     """Raises ValueError unless ``lines`` are places of lines in a descriptor, in ascending order."""
-    if not (isinstance(lines, tuple) and lines and list(lines) == [line for line in range(LINES) if line in lines]):
+    if not (isinstance(lines, tuple) and lines and all(type(line) is int for line in lines)
+            and list(lines) == [line for line in range(LINES) if line in lines]):
         raise ValueError(f"lines must be a tuple of ascending numbers, 0 to {LINES - 1}, not {lines!r}")
 
 

@@ -109,7 +109,7 @@ class Queue(wiring.Component):
     """
 
     def __init__(self, address_width=40, size=256, lines=tuple(range(LINES)), wait=LINES + 4):
-        if size not in SIZES[1:]:
+        if type(size) is not int or size not in SIZES[1:]:
             raise ValueError(f"size must be a power of two, 2 to 32768, not {size!r}")
         self._fetch, self._report = Fetch(address_width, lines), Report(address_width)
         if not isinstance(wait, int) or not len(lines) < wait < 64:
