@@ -20,7 +20,8 @@ __all__ = ["GROWTH", "PATH", "compare", "history", "late", "read", "recipes", "r
            "write"]
 
 PATH = Path(__file__).with_name("baseline.json")
-GROWTH = 0.02  # of a unit's area that passes unrecorded
+GROWTH = 0.02  # of an area that passes unrecorded
+AREAS = {"area": "area", "macros": "area of memories"}
 FIELDS = ("area", "sequential", "flops", "slack", "recipe")
 
 
@@ -54,14 +55,16 @@ def strangers(recorded, labels):
 
 def compare(recorded, figures):
     """Holds {label: :class:`~actcodec.synth.flow.Figures`} against a baseline that has them all. Returns what is wrong,
-    a sentence each: a unit that is larger by more than :data:`GROWTH`, or has less slack; by however little, since the
-    flow gives the same figures again."""
+    a sentence each: a unit whose cells or memories are larger by more than :data:`GROWTH`, or that has less slack; by
+    however little, since the flow gives the same figures again."""
     wrong = []
     for label, now in figures.items():
         was = recorded[label]
-        if now.area > was["area"] * (1 + GROWTH):
-            wrong.append(f"{label}: area was {was['area']:,.0f} um2, is {now.area:,.0f} "
-                         f"({now.area / was['area'] - 1:+.1%})")
+        for name, what in AREAS.items():
+            before, after = was.get(name, 0), getattr(now, name)
+            if after > before * (1 + GROWTH):
+                growth = f" ({after / before - 1:+.1%})" if before else ""
+                wrong.append(f"{label}: {what} was {before:,.0f} um2, is {after:,.0f}{growth}")
         if now.slack < was["slack"]:
             wrong.append(f"{label}: slack was {was['slack']} ps, is {now.slack}")
     return wrong

@@ -68,6 +68,14 @@ def test_larger_or_slower_is_told_with_what_was_and_what_is(recorded, now, sente
     assert compare(recorded, {"dct": now, "align": Figures(slack=-20.0)}) == [sentence]
 
 
+@pytest.mark.parametrize("before, after, sentences", [
+    (85000.0, 85000.0, []), (85000.0, 10.0, []), (85000.0, 0.0, []),
+    (85000.0, 170000.0, ["reader: area of memories was 85,000 um2, is 170,000 (+100.0%)"]),
+    (0.0, 85000.0, ["reader: area of memories was 0 um2, is 85,000"])])
+def test_larger_memories_are_told(before, after, sentences):
+    assert compare(record({"reader": Figures(macros=before)}), {"reader": Figures(macros=after)}) == sentences
+
+
 def test_every_fault_is_told(recorded):
     assert compare(recorded, {"align": Figures(area=2000.0, slack=-20.1), "dct": Figures(slack=-1.0)}) == [
         "align: area was 1,000 um2, is 2,000 (+100.0%)", "align: slack was -20.0 ps, is -20.1",
