@@ -28,7 +28,7 @@ from actcodec.synth.equivalence import prove
 from actcodec.synth.layout.flow import lay
 from actcodec.synth.library import SynthesisError
 from actcodec.synth.sources import fingerprint
-from actcodec.synth.whole import answers
+from actcodec.synth.whole import answers, replays
 
 __all__ = ["UNITS", "Run", "judge", "run"]
 
@@ -129,6 +129,9 @@ def command(units, threads, renew, placed):
     """
     if renew and placed:
         raise click.UsageError("what is placed is recorded by place --renew")
+    if strange := [label for label, (_, unit, parameters) in catalogue.orders(units).items()
+                   if unit.name in REPLAYED and not replays(parameters)]:
+        raise click.UsageError(f"no activations are replayed through {', '.join(strange)}")
     start, console = monotonic(), Console()
     with progress(console) as bars, ThreadPoolExecutor(threads) as pool:
         variants = [parameters for _, _, parameters in catalogue.orders(set(units) - set(UNITS)).values()]

@@ -5,10 +5,16 @@ import json
 from actcodec.synth import traffic
 from actcodec.synth.cells import cells
 from actcodec.synth.flow import whole
-from actcodec.synth.library import BUILD, liberty
+from actcodec.synth.library import BUILD, SynthesisError, liberty
 from actcodec.synth.replay import Netlist
 
-__all__ = ["answers"]
+__all__ = ["answers", "replays"]
+
+
+def replays(parameters):
+    """Whether activations pass an accelerator of these parameters, or its lane: those that
+    :mod:`~actcodec.synth.traffic` simulates differ in nothing but the number of lanes."""
+    return parameters.keys() <= {"cdus"}
 
 
 def answers(job, folder, parts, build=BUILD):
@@ -18,8 +24,11 @@ def answers(job, folder, parts, build=BUILD):
     Raises
     ------
     SynthesisError
-        If it answers otherwise in one of them.
+        If it answers otherwise in one of them, or if no activations pass such hardware.
     """
+    records = [traffic.record(job, direction, build) for direction in traffic.DIRECTIONS]
+    if any(record is None for record in records):
+        raise SynthesisError(f"{job.label}: no activations pass such hardware in synth/traffic.py")
     design = json.loads((folder / f"{whole(job.name, folder, 'net', parts)}.json").read_text())
     netlist = Netlist(job.name, design["modules"][job.name], cells(liberty(build)))
-    return sum(netlist.run(traffic.record(job, direction, build)).cycles for direction in traffic.DIRECTIONS)
+    return sum(netlist.run(record).cycles for record in records)

@@ -2,11 +2,13 @@
 
 import re
 import shutil
+from types import SimpleNamespace
 
 import pytest
+from click.testing import CliRunner
 
 from actcodec.elaboration import netlist
-from actcodec.synth import cells, gates
+from actcodec.synth import catalogue, cells, gates, traffic, whole
 from actcodec.synth.flow import synthesise
 from actcodec.synth.library import SynthesisError, liberty
 from actcodec.units import UNITS
@@ -57,3 +59,19 @@ def test_an_inverted_gate_is_caught(binarize, good, bad):
     (broken / "net.v").write_text(text)
     with pytest.raises(SynthesisError, match="binarize: its netlist fails its bench: AssertionError"):
         gates.run("binarize", broken)
+
+
+def test_what_no_activations_pass_is_told(monkeypatch, tmp_path):
+    monkeypatch.setattr(traffic, "record", lambda job, direction, build: None)
+    with pytest.raises(SynthesisError, match="some lane: no activations pass"):
+        whole.answers(SimpleNamespace(label="some lane", name="lane"), tmp_path, {})
+
+
+def test_what_no_activations_pass_is_refused_before_it_is_mapped(monkeypatch):
+    monkeypatch.delattr(catalogue, "jobs")
+    names = [name for name in catalogue.BY_NAME if name.startswith("accelerator")]
+    result = CliRunner().invoke(gates.command, ["dct", *names])
+    assert result.exit_code == 2
+    assert all(f"accelerator ({name})" in result.output for name in UNITS["accelerator"].by_name), result.output
+    assert all(whole.replays(parameters) for _, unit, parameters in catalogue.orders(catalogue.MAPPED).values()
+               if unit.name in gates.REPLAYED)
