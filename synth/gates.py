@@ -116,7 +116,8 @@ def judge(job, folder, parts):
 @click.option("--jobs", "threads", default=2, show_default=True, type=click.IntRange(1),
               help="Units at the same time.")
 @click.option("--renew", is_flag=True, help="Record what has passed in docs/records/netlists.json.")
-@click.option("--placed", is_flag=True, help="Take the netlists that places and wires have changed.")
+@click.option("--placed", is_flag=True, help="Take the netlists that places and wires have changed, and the lane in "
+              "place of an accelerator, which is too large for it.")
 def command(units, threads, renew, placed):
     """Maps UNITs (default: all) unless that is done, runs their benches on the netlists, and proves these equivalent to
     the RTL where that ends within a minute; through lanes and accelerators it replays real activations, and lanes are
@@ -137,6 +138,8 @@ def command(units, threads, renew, placed):
         variants = [parameters for _, _, parameters in catalogue.orders(set(units) - set(UNITS)).values()]
         work = catalogue.jobs(units or UNITS, lambda unit, parameters: parameters in (unit.synth, *variants)
                               or unit.name in REPLAYED)
+        if placed:
+            work = [job for job in work if not job.parts]
         mapping = Mapping(console, bars, work)
         recipes = baseline.recipes(baseline.read())
         mapped = catalogue.run(work, threads, mapping.done, recipes, mapping.begun)

@@ -75,3 +75,15 @@ def test_what_no_activations_pass_is_refused_before_it_is_mapped(monkeypatch):
     assert all(f"accelerator ({name})" in result.output for name in UNITS["accelerator"].by_name), result.output
     assert all(whole.replays(parameters) for _, unit, parameters in catalogue.orders(catalogue.MAPPED).values()
                if unit.name in gates.REPLAYED)
+
+
+def test_of_placed_accelerators_the_lane_is_judged(monkeypatch, tmp_path):
+    lane = catalogue.Job("lane", None, "lane", UNITS["lane"], {}, "text")
+    accelerator = catalogue.Job("accelerator", None, "accelerator", UNITS["accelerator"], {}, "text", {"lane": lane})
+    monkeypatch.setattr(catalogue, "jobs", lambda names, selects: [lane, accelerator])
+    monkeypatch.setattr(catalogue, "run", lambda work, *_: [(SimpleNamespace(cells=1), tmp_path, False)] * len(work))
+    monkeypatch.setattr(gates, "lay", lambda name, *_: (None, name, False))
+    monkeypatch.setattr(gates, "judge", lambda job, folder, parts: ([folder] + ["-"] * 5, {}))
+    result = CliRunner().invoke(gates.command, ["accelerator", "--placed"])
+    assert result.exit_code == 0, result.output
+    assert "1 of 1 netlists pass" in result.output and "accelerator" not in result.output
