@@ -25,7 +25,7 @@ from rich.table import Table
 from actcodec.synth import mutants, records
 from actcodec.synth.console import close, progress
 from actcodec.synth.library import SynthesisError
-from actcodec.synth.miter import EQUIVALENT, prove
+from actcodec.synth.miter import EQUIVALENT, UNKNOWN, prove
 from actcodec.synth.mutants import BUILD, REGRESS, SUBJECTS, draw, drawn, verdicts
 from actcodec.synth.sources import fingerprint
 
@@ -33,6 +33,7 @@ __all__ = ["COLUMNS", "Score", "campaign", "cells", "judge", "key"]
 
 ROOT = Path(__file__).resolve().parent.parent
 NONE = 0  # the number of the netlist without a mutant
+VERDICT = re.compile(rf"{UNKNOWN}|different after \d+ cycles")
 
 
 @dataclass(frozen=True)
@@ -163,10 +164,14 @@ def replay(subject, folder, number, seed):
 
 
 def commented(name, entry):
-    """An entry for the record, with what was written there by hand about survivors, if its mutants are the same."""
+    """An entry for the record, with what was written there by hand about survivors, behind a verdict that is still the
+    same or without one, if its mutants are the same."""
     before = records.read("mutants").get(name, {"key": None})
     if before["key"] and before["key"].partition("-")[0] == entry["key"].partition("-")[0]:
-        entry["survived"] |= {k: text for k, text in before["survived"].items() if k in entry["survived"]}
+        fresh = entry["survived"]
+        entry["survived"] = fresh | {
+            k: text for k, text in before["survived"].items()
+            if k in fresh and (text.startswith(fresh[k]) or not VERDICT.match(text))}
     return entry
 
 

@@ -48,6 +48,18 @@ def test_comments_on_survivors_stay_as_long_as_the_mutants_are_the_same():
     assert mutate.commented("skid", {"key": "b-1", "survived": {"3": "unknown"}})["survived"] == {"3": "unknown"}
 
 
+@pytest.mark.parametrize("before, verdict, after", [
+    ("unknown", "unknown", "unknown"), ("unknown", "different after 5 cycles", "different after 5 cycles"),
+    ("different after 5 cycles", "different after 15 cycles", "different after 15 cycles"),
+    ("different after 5 cycles", "unknown", "unknown"),
+    ("different after 5 cycles: in no mode", "different after 5 cycles", "different after 5 cycles: in no mode"),
+    ("unknown: nobody reads it", "different after 5 cycles", "different after 5 cycles"),
+    ("different: nobody reads it", "different after 5 cycles", "different: nobody reads it")])
+def test_another_verdict_takes_the_place_of_the_old_one(before, verdict, after):
+    records.renew("mutants", {"skid": {"key": "a-1", "survived": {"3": before}}})
+    assert mutate.commented("skid", {"key": "a-1", "survived": {"3": verdict}})["survived"] == {"3": after}
+
+
 def test_the_key_of_a_netlist_changes_with_all_that_it_is_mapped_from():
     (job,) = catalogue.jobs(["counter"])
     part = replace(job, text=job.text + "\n")
