@@ -33,6 +33,7 @@ __all__ = ["COLUMNS", "Score", "campaign", "cells", "judge", "key"]
 
 ROOT = Path(__file__).resolve().parent.parent
 NONE = 0  # the number of the netlist without a mutant
+SUCCESS, FAILURE = 0, 1  # what pytest ends with if there were tests
 VERDICT = re.compile(rf"{UNKNOWN}|different after \d+ cycles")
 
 
@@ -155,12 +156,21 @@ def judge(subject, count, seed, tell=lambda known: None, build=BUILD):
 
 
 def replay(subject, folder, number, seed):
-    """Runs the whole bench on one mutant, whatever it does, and says that."""
-    print(f"{subject.name} {number}: {drawn(folder)[number - 1]}", flush=True)
-    if _call(subject, folder, None, MUTANT=str(number), SEED=str(seed)).wait():
-        print("killed")
-    else:
-        print("survives:", prove(subject.name, folder, number))
+    """Runs the whole bench on one mutant, whatever it does, and says that.
+
+    Raises
+    ------
+    SynthesisError
+        If there is no such mutant, or if pytest neither passes nor fails tests.
+    """
+    known = drawn(folder)
+    if not 0 < number <= len(known):
+        raise SynthesisError(f"{subject.name}: mutant {number}: choose from 1 to {len(known)}")
+    print(f"{subject.name} {number}: {known[number - 1]}", flush=True)
+    status = _call(subject, folder, None, MUTANT=str(number), SEED=str(seed)).wait()
+    if status not in (SUCCESS, FAILURE):
+        raise SynthesisError(f"{subject.name}: its bench cannot be run: pytest has ended with status {status}")
+    print("killed" if status == FAILURE else f"survives: {prove(subject.name, folder, number)}")
 
 
 def commented(name, entry):
@@ -179,7 +189,7 @@ def commented(name, entry):
 @click.argument("units", nargs=-1, type=click.Choice(SUBJECTS), metavar="[UNIT ...]")
 @click.option("--mutants", "count", default=50, show_default=True, type=click.IntRange(1, 10000))
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="Of the mutants, and of the bench.")
-@click.option("--mutant", type=click.IntRange(0), help="Runs the bench on this one alone, and shows it.")
+@click.option("--mutant", type=click.IntRange(1), help="Runs the bench on this one alone, and shows it.")
 @click.option("--jobs", "threads", default=1, show_default=True, type=click.IntRange(1), help="Units at the same time.")
 @click.option("--renew", is_flag=True, help="Record the scores in docs/records/mutants.json.")
 def command(units, count, seed, mutant, threads, renew):
@@ -193,8 +203,11 @@ def command(units, count, seed, mutant, threads, renew):
     """
     subjects, console = [SUBJECTS[name] for name in units or SUBJECTS], Console()
     if mutant is not None:
-        for subject in subjects:
-            replay(subject, draw(subject, count, seed), mutant, seed)
+        try:
+            for subject in subjects:
+                replay(subject, draw(subject, count, seed), mutant, seed)
+        except SynthesisError as error:
+            close(console, [error])
         return
 
     recording = Lock()

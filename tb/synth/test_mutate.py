@@ -5,14 +5,17 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from amaranth.back import rtlil
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
+from click.testing import CliRunner
 
-from actcodec.synth import miter
+from actcodec.synth import miter, mutate
+from actcodec.synth.library import SynthesisError
 from actcodec.synth.miter import prove
 from actcodec.synth.mutants import SUBJECTS, draw, drawn
 from actcodec.synth.mutate import campaign, judge
@@ -64,6 +67,38 @@ def test_a_seed_draws_the_same_mutants(build):
     assert numbers[0] != numbers[1] and [len(row) for row in numbers] == [COUNT, COUNT]
     assert numbers[0] == [str(mutant) for mutant in drawn(draw(SKID, COUNT, SEED, build.with_name("again")))]
     assert any("rtl/common/skid.py:" in text for text in numbers[0])
+
+
+@pytest.fixture
+def replay(build, monkeypatch):
+    """Replays a mutant of the skid buffer, with a bench that ends with this status."""
+    monkeypatch.setattr(mutate, "prove", lambda *_: "unknown")
+
+    def run(number, status):
+        monkeypatch.setattr(mutate, "_call", lambda *_, **__: SimpleNamespace(wait=lambda: status))
+        mutate.replay(SKID, draw(SKID, COUNT, SEED, build), number, SEED)
+    return run
+
+
+@pytest.mark.parametrize("status, text", [(0, "survives: unknown"), (1, "killed")])
+def test_a_replay_says_what_became_of_the_mutant(replay, status, text, capsys):
+    replay(COUNT, status)
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith(f"skid {COUNT}: ") and second == text
+
+
+@pytest.mark.parametrize("number, status, reason", [
+    (0, 0, "skid: mutant 0: choose from 1 to 12"), (13, 0, "skid: mutant 13: choose from 1 to 12"),
+    (1, 2, "pytest has ended with status 2"), (1, 5, "pytest has ended with status 5")])
+def test_a_replay_that_says_nothing_of_the_mutant_fails(replay, number, status, reason):
+    with pytest.raises(SynthesisError, match=reason):
+        replay(number, status)
+
+
+def test_a_replay_that_fails_ends_with_an_error(build, monkeypatch):
+    monkeypatch.setattr(mutate, "draw", lambda *_: draw(SKID, COUNT, SEED, build))
+    done = CliRunner().invoke(mutate.command, ["skid", "--mutant", "99"])
+    assert (done.exit_code, done.output.strip()) == (1, "error: skid: mutant 99: choose from 1 to 12")
 
 
 class Register(wiring.Component):
