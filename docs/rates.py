@@ -17,7 +17,7 @@ from statistics import median
 from actcodec import codecs
 from actcodec.bench.cycles import AT_CACHE, CACHE, CLOCK, DENSE, FIXED, ONE_PORT, PAPER, SECTOR, SFPR, SHOWN
 from actcodec.bench.queued import ACCESS
-from actcodec.synth.records import stamp
+from actcodec.synth.records import alone, stamp, write
 from docs import content, figures, marks
 
 __all__ = ["DOCUMENTS", "RECORD", "load", "merge", "render"]
@@ -221,7 +221,8 @@ def render(text, name, record, stale=()):
 def main(folder=None):
     if folder:
         check(Path(folder))
-        RECORD.write_text(text(merge(load(), Path(folder))))
+        with alone():
+            write(RECORD, text(merge(load(), Path(folder))))
     stale = figures.stale_labels()["bench"]
     for name in DOCUMENTS:
         path = ROOT / name

@@ -2,7 +2,7 @@
 
 import json
 
-from actcodec.synth.records import stamp
+from actcodec.synth.records import alone, stamp, write
 from docs import content, figures
 
 __all__ = ["load", "renew"]
@@ -19,9 +19,10 @@ def load(name):
 
 def renew(name, table, rows):
     """Records a table beside the others."""
-    tables = load(name) | {table: rows}
-    keys = tables.pop("keys", {}) | {table: {"key": figures.sections(name)[table], **stamp()}}
-    parts = [f' "{title}": [\n' + ",\n".join(f"  {json.dumps(row)}" for row in body) + "\n ]"
-             for title, body in sorted(tables.items())]
-    parts.append(f' "keys": {json.dumps(keys)}')
-    path(name).write_text("{\n" + ",\n".join(parts) + "\n}\n")
+    with alone():
+        tables = load(name) | {table: rows}
+        keys = tables.pop("keys", {}) | {table: {"key": figures.sections(name)[table], **stamp()}}
+        parts = [f' "{title}": [\n' + ",\n".join(f"  {json.dumps(row)}" for row in body) + "\n ]"
+                 for title, body in sorted(tables.items())]
+        parts.append(f' "keys": {json.dumps(keys)}')
+        write(path(name), "{\n" + ",\n".join(parts) + "\n}\n")

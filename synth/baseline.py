@@ -33,7 +33,7 @@ def read(path=PATH):
 
 def write(recorded, path=PATH):
     """Writes what :func:`read` gives, each unit on a line of its own, in alphabetical order."""
-    path.write_text(records.text(recorded))
+    records.write(path, records.text(recorded))
 
 
 def record(figures, keys=None):
@@ -115,9 +115,12 @@ def command(units, renew, search, parts, threads):
     start, console, recorded = monotonic(), Console(), read(PATH)
     work = jobs(units or [name for name in MAPPED if not parts or name != "accelerator"])
     labels = [job.label for job in work]
-    others = {label: figures for label, figures in recorded.items()
-              if (units or parts or label in large()) and label not in labels}
-    faults = [] if renew else strangers(recorded, [*labels, *others])
+
+    def others(recorded):  # what stays as it is
+        return {label: figures for label, figures in recorded.items()
+                if (units or parts or label in large()) and label not in labels}
+
+    faults = [] if renew else strangers(recorded, [*labels, *others(recorded)])
     if not faults:
         with progress(console) as bars:
             mapping = Mapping(console, bars, work)
@@ -129,8 +132,9 @@ def command(units, renew, search, parts, threads):
             faults += compare(recorded, figures)
         elif not faults:
             measured = records.stamp()
-            write(others | {label: one | measured for label, one in record(
-                figures, {job.label: key(job) for job in work}).items()}, PATH)
+            entries = record(figures, {job.label: key(job) for job in work})
+            with records.alone():
+                write(others(read(PATH)) | {label: one | measured for label, one in entries.items()}, PATH)
             for sentence in late(recorded, figures):
                 console.print(f"{sentence}: SEARCH=1 tries the others", soft_wrap=True)
         console.print(f"{len(figures)} mapped in {monotonic() - start:.0f} s")

@@ -14,7 +14,6 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 from time import sleep
 
 import click
@@ -210,7 +209,6 @@ def command(units, count, seed, mutant, threads, renew):
             close(console, [error])
         return
 
-    recording = Lock()
     with progress(console) as bars, ThreadPoolExecutor(threads) as pool:
         total = bars.add_task("units", total=len(subjects))
 
@@ -228,9 +226,8 @@ def command(units, count, seed, mutant, threads, renew):
                     f"{cell} {name}" for name, cell in zip(COLUMNS, score.row(), strict=True)),
                     highlight=False, soft_wrap=True)
                 if renew:  # at once, as hours may follow
-                    with recording:
-                        records.renew("mutants", {subject.name: commented(subject.name, {
-                            "key": key(subject, count, seed), "seed": seed, **score.entry()})}, SUBJECTS)
+                    records.renew("mutants", {subject.name: commented(subject.name, {
+                        "key": key(subject, count, seed), "seed": seed, **score.entry()})}, SUBJECTS)
                 return score
             except SynthesisError as error:
                 console.print(f"{subject.name:18} failed", style="red")

@@ -4,14 +4,20 @@ A record has an entry for each subject, with a ``key`` of the content that was e
 An entry is stale once its subject has another key.
 """
 
+import fcntl
 import json
+import os
 import subprocess
+import threading
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 
-__all__ = ["FOLDER", "read", "renew", "stamp", "text"]
+__all__ = ["FOLDER", "alone", "read", "renew", "stamp", "text", "write"]
 
-FOLDER = Path(__file__).resolve().parent.parent / "docs" / "records"
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "docs" / "records"
+LOCK = ROOT / "build" / "records.lock"
 
 
 def read(name):
@@ -35,8 +41,26 @@ def text(record):
     return "{\n" + ",\n".join(f" {json.dumps(key)}: {json.dumps(record[key])}" for key in sorted(record)) + "\n}\n"
 
 
+@contextmanager
+def alone():
+    """While this is open, other threads and processes that want to change a record wait."""
+    LOCK.parent.mkdir(exist_ok=True)
+    with open(LOCK, "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def write(path, content):
+    """Writes a text file in one step: until the new one is whole, there is the old one. Other processes may do the
+    same."""
+    part = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.part")
+    part.write_text(content)
+    part.replace(path)
+
+
 def renew(name, entries, among=None):
     """Records entries beside those of other subjects; of these, those that are not ``among`` the subjects of today
     go."""
-    record = {key: entry for key, entry in read(name).items() if among is None or key in among}
-    Path(FOLDER, f"{name}.json").write_text(text(record | entries))
+    with alone():
+        record = {key: entry for key, entry in read(name).items() if among is None or key in among}
+        write(Path(FOLDER, f"{name}.json"), text(record | entries))

@@ -165,6 +165,17 @@ def test_renewal_records_all_or_nothing(path, recorded, command):
         "zvc": ("twice-440", "key of zvc")}
 
 
+def test_what_others_record_meanwhile_stays(path, command, monkeypatch):
+    def measured():
+        write(read(path) | record({"zvc": Figures()}), path)
+        return {"date": "2026-01-02", "commit": ""}
+
+    monkeypatch.setattr(records, "stamp", measured)
+    assert command({"dct": Figures(area=2000.0)}, "dct", "--renew")[0] == 0
+    assert {label: figures["area"] for label, figures in read(path).items()} == {
+        "align": 1000.0, "dct": 2000.0, "zvc": 1000.0}
+
+
 def test_renewal_takes_recorded_recipes_unless_all_are_to_be_tried(recorded, command):
     assert command({"dct": Figures(), "zvc": Figures()}, "--renew")[0] == 0
     assert command.seen["recipes"] == {"dct": "fast", "align": "area"}

@@ -1,7 +1,9 @@
 """Records: what is written is read again, what no longer exists goes, and keys change with what they stand for."""
 
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from time import sleep
 
 import pytest
 
@@ -21,6 +23,25 @@ def test_new_entries_join_those_of_other_subjects(folder):
     records.renew("some", {"c": {"key": "2"}}, among=("b", "c"))
     assert (folder / "some.json").read_text() == '{\n "b": {"key": "1"},\n "c": {"key": "2"}\n}\n'
     assert records.read("some") == {"b": {"key": "1"}, "c": {"key": "2"}}
+
+
+def test_renewals_at_the_same_time_lose_nothing(monkeypatch):
+    def slow(record, text=records.text):
+        sleep(0.05)
+        return text(record)
+
+    monkeypatch.setattr(records, "text", slow)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda name: records.renew("some", {name: {}}), "abcd"))
+    assert records.read("some") == {name: {} for name in "abcd"}
+
+
+def test_a_renewal_that_fails_leaves_the_record_as_it_was(folder, monkeypatch):
+    records.renew("some", {"a": {}})
+    monkeypatch.setattr(records, "text", lambda record: "\ud800")  # which no file can have
+    with pytest.raises(UnicodeEncodeError):
+        records.renew("some", {"b": {}})
+    assert records.read("some") == {"a": {}}
 
 
 def test_a_soak_is_recorded_with_its_counts_and_keys():
