@@ -79,7 +79,7 @@ def run(name, folder):
         reasons = re.findall(r"^E\s+(.*)", done.stdout, re.MULTILINE)[:3] or ["no test fits"]
         raise SynthesisError(f"{name}: its netlist fails its bench: {'; '.join(reasons)} (log: {folder / 'gates.log'})")
     result = Run(count, round(monotonic() - start, 1))
-    memo.write_text(json.dumps(asdict(result)))
+    records.write(memo, json.dumps(asdict(result)))
     return result, False
 
 

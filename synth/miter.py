@@ -14,6 +14,7 @@ import subprocess
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from actcodec.synth import records
 from actcodec.synth.flow import yosys
 from actcodec.synth.library import SynthesisError, yosys_abc
 
@@ -167,5 +168,5 @@ def prove(name, folder, number, limit=LIMIT):
     frame = re.search(r"was asserted in frame (\d+)", result)
     proved = re.search(r"^(UNSATISFIABLE|Property proved)", result, re.MULTILINE)
     verdict = f"different after {frame[1]} cycles" if frame else EQUIVALENT if proved else UNKNOWN
-    record.write_text(verdict)
+    records.write(record, verdict)
     return verdict

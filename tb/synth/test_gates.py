@@ -12,6 +12,7 @@ from actcodec.synth import catalogue, cells, gates, traffic, whole
 from actcodec.synth.flow import synthesise
 from actcodec.synth.library import SynthesisError, liberty
 from actcodec.units import UNITS
+from tb.synth.half import half
 
 
 def test_cells_are_what_their_names_say():
@@ -40,6 +41,15 @@ def test_a_netlist_passes_its_bench_and_is_remembered(binarize):
     assert done.tests > 0 and not cached
     assert gates.run("binarize", folder) == (done, True)
     assert {"gates.py", "cells.py", "memories.py", "netlist.py"} <= {path.name for path in gates._judges()}
+
+
+def test_a_pass_is_remembered_only_when_all_of_it_is_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(gates.subprocess, "run", lambda *_, **__: SimpleNamespace(
+        returncode=0, stdout="3 tests on the netlist\n"))
+    (tmp_path / "net.v").write_text("")
+    with half('{"tests": 3'):
+        gates.run("binarize", tmp_path)
+    assert not gates.run("binarize", tmp_path)[1]
 
 
 def test_what_other_judges_said_is_not_remembered(binarize, monkeypatch, tmp_path):

@@ -20,6 +20,7 @@ from actcodec.synth.miter import prove
 from actcodec.synth.mutants import SUBJECTS, draw, drawn
 from actcodec.synth.mutate import campaign, judge
 from tb.harness import ROOT
+from tb.synth.half import half
 
 SKID = SUBJECTS["skid"]
 COUNT, SEED = 12, 3
@@ -132,6 +133,13 @@ def test_equivalent_is_what_nobody_who_obeys_the_rules_can_tell(tmp_path, number
     (tmp_path / "mutated.il").write_text(rtlil.convert(Register(), name="register"))
     assert prove("register", tmp_path, number) == verdict
     assert prove("register", tmp_path, number) == verdict, "remembered"
+
+
+def test_a_verdict_is_remembered_only_when_all_of_it_is_written(tmp_path):
+    (tmp_path / "mutated.il").write_text(rtlil.convert(Register(), name="register"))
+    with half("different"):
+        prove("register", tmp_path, 3)
+    assert prove("register", tmp_path, 3) == "different after 2 cycles"
 
 
 class Sum(wiring.Component):
