@@ -35,8 +35,10 @@ def command(units, threads, search, powered, renew):
       python -m actcodec.synth map dct zvc --power
       python -m actcodec.synth map splitter-rice --search
     """
-    start, console = monotonic(), Console()
     powered = not units if powered is None else powered
+    if renew and not powered:
+        raise click.UsageError("--renew goes with --power")
+    start, console = monotonic(), Console()
     # Power is measured beside the mapping, at a lower priority, so that no core waits for the last netlist.
     with progress(console) as bars, ThreadPoolExecutor(threads, initializer=partial(os.nice, 10)) as pool:
         elaborating = bars.add_task("elaborating", total=None)
@@ -61,7 +63,7 @@ def command(units, threads, search, powered, renew):
             raise error
     done = [(job, *result) for job, result in zip(work, results, strict=True) if not isinstance(result, Exception)]
     powers = {label: result for label, result in powers.items() if isinstance(result, dict)}
-    if renew and powered:
+    if renew:
         measured_on = records.stamp()
         records.renew("power", {job.label: {"key": key(job), **measured_on, **{
             direction: round(one.total, 1) for direction, one in powers[job.label].items()}}

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from actcodec.synth import mapping
 from actcodec.synth.__main__ import COMMANDS, main
 from actcodec.synth.catalogue import NAMES
 
@@ -29,6 +30,13 @@ def test_an_unknown_command_or_unit_is_refused():
     assert CliRunner().invoke(main, ["route"]).exit_code == 2
     result = CliRunner().invoke(main, ["gates", "nothing"])
     assert result.exit_code == 2 and "nothing" in result.output
+
+
+@pytest.mark.parametrize("words", [["dct", "--renew"], ["--no-power", "--renew"]])
+def test_what_would_be_recorded_is_measured(words, monkeypatch):
+    monkeypatch.delattr(mapping, "jobs")
+    result = CliRunner().invoke(main, ["map", *words])
+    assert result.exit_code == 2 and "--renew goes with --power" in result.output
 
 
 @pytest.mark.parametrize("file", [".ci/run", ".github/workflows/ci.yml"])
