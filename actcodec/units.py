@@ -4,6 +4,7 @@
 ``--bench NAME ...`` prints what pytest runs for units, or for other files in tb/.
 """
 
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 from actcodec.codecs import JPEG_ACT, JPEG_ACT_CODED, PAPERS
 from actcodec.codecs.unit import Unit
 
-__all__ = ["UNITS", "Unit", "benches", "register", "write"]
+__all__ = ["UNITS", "VARIANTS", "Unit", "benches", "register", "write"]
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -96,6 +97,10 @@ def register(*units: Unit) -> None:
 
 register(*(unit for paper in PAPERS for unit in paper.units()), *COMMON, *OFFLOAD)
 
+VARIANTS = {re.sub(r"[^a-z0-9_]+", "-", f"{name} {variant}".lower()).strip("-"): (name, variant)
+            for name, unit in UNITS.items() for variant in unit.variants}
+"""{name on the command line: (the unit's, the variant's)} of what units are mapped as besides."""
+
 
 def benches(names: Sequence[str]) -> list[str]:
     """What pytest runs for ``names``, relative to the root of a checkout: for a unit, or a variant (``cdu-in-a-lane``),
@@ -114,7 +119,7 @@ def benches(names: Sequence[str]) -> list[str]:
             nodes.setdefault(name, []).append(node)
         elif node != UNITS[name].bench_node:
             nodes[f"{path.parent.relative_to(ROOT / 'tb').as_posix()}/{name}"] = [node]
-    names = [name.partition("-")[0] for name in names]
+    nodes |= {variant: nodes[name] for variant, (name, _) in VARIANTS.items()}
     for name in names:
         if name not in nodes:
             raise ValueError(f"UNIT={name}: choose from {' '.join(sorted(nodes))}")

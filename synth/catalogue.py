@@ -5,7 +5,6 @@ own names, such as ``accelerator-1-cdu-all-modes``.
 """
 
 import os
-import re
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,13 +16,11 @@ from actcodec.synth.flow import FLOW, RECIPES, synthesise
 from actcodec.synth.library import liberty, version
 from actcodec.synth.sources import fingerprint
 from actcodec.synth.timing import ARRIVAL, LANE
-from actcodec.units import UNITS, Unit
+from actcodec.units import UNITS, VARIANTS, Unit
 
-__all__ = ["BY_NAME", "MAPPED", "NAMES", "VARIANTS", "Job", "jobs", "key", "large", "orders", "run"]
+__all__ = ["BY_NAME", "MAPPED", "NAMES", "Job", "jobs", "key", "large", "orders", "run"]
 
 MAPPED = [unit.name for unit in UNITS.values() if unit.synth is not None]
-VARIANTS = {re.sub(r"[^a-z0-9_]+", "-", f"{name} {variant}".lower()).strip("-"): (name, variant)
-            for name in MAPPED for variant in UNITS[name].variants}
 NAMES = (*MAPPED, *VARIANTS)
 BY_NAME = [name for name, (unit, variant) in VARIANTS.items() if variant in UNITS[unit].by_name]
 

@@ -49,7 +49,8 @@ def test_a_bench_has_the_packages_that_it_needs(unit, packages):
     assert first.split() == f"scripts/setup.sh judges bench registers synth {packages}".split()
 
 
-@pytest.mark.parametrize("variable", ["UNIT=nope", "UNIT=dct nope", "SIM=questa", "SIM=", "SIM=verilator icarus"])
+@pytest.mark.parametrize("variable", ["UNIT=nope", "UNIT=dct nope", "UNIT=dct-nope", "UNIT=skid-forward", "SIM=questa",
+                                      "SIM=", "SIM=verilator icarus"])
 def test_a_wrong_variable_is_told_in_one_line_before_anything_runs(variable):
     result = make("sim", variable)
     assert result.returncode
