@@ -40,7 +40,7 @@ def complete(text, name, buses, ports, files):
     for bus in buses:
         if bus.bus == "AXI4":
             spaces.append(_element("addressSpace", _element("name", bus.name),
-                                   _element("range", f"2**{bus.wires['ARADDR'].width}"),
+                                   _element("range", _range(bus.wires["ARADDR"].width)),
                                    _element("width", str(bus.wires["RDATA"].width))))
     root.insert(at + 1, _model(name, ports))
     if len(spaces):
@@ -69,6 +69,11 @@ def _element(name, /, *inside, **attributes):
 
 def _first(element, name):
     return next(element.iter(_tag(name)))
+
+
+def _range(bits):
+    """How many bytes so many bits address; of 2**64 the last one is left out, as numbers of IP-XACT have 64 bits."""
+    return f"2**{bits}" if bits < 64 else str(2**64 - 1)
 
 
 def _bus(bus, registers):

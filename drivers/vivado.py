@@ -90,10 +90,12 @@ set block [ipx::add_address_block registers [ipx::add_memory_map {bus.name} $cor
 set_property -dict {{base_address 0 range {size} width 32 usage register}} $block
 """
     if bus.bus == "AXI4":
+        bits = bus.wires["ARADDR"].width
+        reach = 2**bits if bits < 64 else "16E"  # which is beyond numbers, and has this name
         return text + f"""parameter $bus PROTOCOL AXI4
 set_property master_address_space_ref {bus.name} $bus
 set space [ipx::add_address_space {bus.name} $core]
-set_property -dict {{range {2 ** bus.wires["ARADDR"].width} width {bus.wires["RDATA"].width}}} $space
+set_property -dict {{range {reach} width {bus.wires["RDATA"].width}}} $space
 """
     return text
 

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from lxml import etree
 
 from actcodec.synth import timing
-from drivers import vivado
+from drivers import ipxact, vivado
 from drivers.interfaces import interfaces, ports
 from drivers.ipxact import SPACE
 from tb.drivers.test_registers import SCHEMA
@@ -139,6 +139,18 @@ def test_ipxact(package):
     assert {"CONTROL", "MODE", "BASE"} <= registers
     assert ("PAYLOAD" in registers) == ("m_axi_payload_araddr" in declared)
     assert ("RING" in registers) == ("m_axi_queue_araddr" in declared)
+
+
+@pytest.mark.parametrize("bits, standard, tool", [
+    (63, "2**63", "9223372036854775808"), (64, "18446744073709551615", "16E")])
+def test_no_number_of_bytes_has_more_than_64_bits(bits, standard, tool):
+    verilog = f"module top();\n  output [{bits - 1}:0] m_axi_0_araddr;\n  input [255:0] m_axi_0_rdata;\nendmodule\n"
+    them = ports(verilog, "top")
+    text = (f'<i:component xmlns:i="{SPACE}"><i:name>any</i:name><i:memoryMaps><i:memoryMap><i:name>s_axil</i:name>'
+            "</i:memoryMap></i:memoryMaps></i:component>")
+    document = etree.fromstring(ipxact.complete(text, "top", interfaces(them)[0], them, {}).encode())
+    assert document.findtext(".//i:addressSpace/i:range", namespaces={"i": SPACE}) == standard
+    assert f"-dict {{range {tool} width 256}} $space" in vivado.script("top", "1.0", verilog, 512)
 
 
 def test_wrong_parameters(tmp_path):
