@@ -7,7 +7,8 @@ __all__ = ["document", "gating", "sdc"]
 
 
 def sdc(period=PERIOD, driver=DRIVER):
-    """Clock and ports of a unit or an accelerator: the whole of what a flow has to be told.
+    """Clock and ports of a unit or an accelerator: the whole of what a flow has to be told. Of a unit without a clock
+    the paths between ports have to fit into a period of one.
 
     Parameters
     ----------
@@ -23,7 +24,7 @@ def sdc(period=PERIOD, driver=DRIVER):
     """
     return f"""\
 set_units -time ns -capacitance fF
-create_clock -name clk -period {period / 1000:g} [get_ports clk]
+create_clock -name clk -period {period / 1000:g} {{*}}[get_ports -quiet clk]
 set_clock_uncertainty {round(period * UNCERTAINTY / PERIOD) / 1000:g} clk
 set inputs [list]
 foreach port [all_inputs] {{ if {{[get_property $port full_name] != "clk"}} {{ lappend inputs $port }} }}

@@ -72,11 +72,13 @@ def test_the_constraints_are_those_of_the_flow():
 
 
 @pytest.mark.regress
-def test_sta_reads_the_constraints(tmp_path):
-    """A flip-flop between two ports, and no path without a constraint."""
-    (tmp_path / "top.v").write_text("module top(input clk, input i, output o); DFF_X1 f(.CK(clk), .D(i), .Q(o)); "
-                                    "endmodule\n")
+@pytest.mark.parametrize("unit, ends", [
+    ("input clk, input i, output o); DFF_X1 f(.CK(clk), .D(i), .Q(o));", 2),
+    ("input i, output o); INV_X1 g(.A(i), .ZN(o));", 1)], ids=["register", "no clock"])
+def test_sta_reads_the_constraints(unit, ends, tmp_path):
+    """A flip-flop or a gate between two ports, and no path without a constraint."""
+    (tmp_path / "top.v").write_text(f"module top({unit} endmodule\n")
     said = timing.run(f"read_liberty {library.liberty(tmp_path)}\nread_verilog top.v\nlink_design top\n"
                       f"{sdc.sdc()}{sdc.gating()}\n"
                       "check_setup -verbose\nreport_checks -path_delay max -format end -group_count 9\n", tmp_path)
-    assert len(re.findall(r"^\S+ .* (\d+\.\d+)", said, re.MULTILINE)) == 2, said
+    assert len(re.findall(r"^\S+ .* (\d+\.\d+)", said, re.MULTILINE)) == ends, said
