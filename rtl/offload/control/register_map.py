@@ -186,8 +186,8 @@ MAP = (
     _word("MAXIMUM", 0x194, "ro", "the greatest one, likewise; minus infinity without any"),
     _word("ZEROS", 0x198, "ro", "zeros of either sign in the tensor, counted by the scan", 2),
     _word("RING", 0x1A0, "rw", "address of the ring of descriptors, a multiple of 512: the low nine bits are ignored; "
-          "the whole ring lies within the address space (this and the registers behind it exist only if `queues` is not "
-          "0, with as many bits as it takes)", 2),
+          "the whole ring lies within the address space (this and the registers behind it exist only if `queues` is "
+          "not 0, with as many bits as it takes)", 2),
     Register("RING_SIZE", 0x1A8, (
         Field("ring_size", 0, 16, "rw", "descriptors in the ring, a power of two up to 2^`queues`, which is not "
               "checked; with 0 it does not start"),
