@@ -3,14 +3,20 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+_INFINITE = np.int32(0x7F800000)
+
 
 def forward(x: ArrayLike) -> NDArray[np.uint8]:
-    """Mask of the positive values of `x` (any shape, memory order), as bytes.
+    """Mask of the positive values of `x` (float32, any shape, memory order), as bytes.
 
-    Bit i (byte i // 8, least significant bit first) is x_i > 0; NaN and -0.0 give 0. The last byte is
-    filled with zeros.
+    Bit i (byte i // 8, least significant bit first) is x_i > 0, also of a subnormal number; NaN and -0.0 give 0. The
+    last byte is filled with zeros.
     """
-    return np.packbits(np.ravel(x) > 0, bitorder="little")
+    # As integers, since a process may tell its processor to take subnormal numbers for zeros.
+    words = np.ravel(np.asarray(x, np.float32)).view(np.int32)
+    positive = words > 0
+    positive &= words <= _INFINITE
+    return np.packbits(positive, bitorder="little")
 
 
 def backward(dy: np.ndarray, mask: ArrayLike) -> np.ndarray:

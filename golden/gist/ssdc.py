@@ -30,7 +30,7 @@ class Encoded(NamedTuple):
 def encode(x: ArrayLike, form: str | None = None) -> Encoded:
     """The arrays of `x` (float32, any shape); `form` names one of DPR's formats, or is None for values in full."""
     bits = words(x)
-    count, at = np.count_nonzero(bits.view("<f4")), 0
+    count, at = sum(np.count_nonzero(_magnitudes(part)) for part in _slices(bits)), 0
     values, columns, counts = np.empty(count, "<u4"), np.empty(count, np.uint8), []
     for part in parts(bits):
         own = slice(at, at + part.values.size)
@@ -61,11 +61,20 @@ def words(x: ArrayLike) -> NDArray[np.uint32]:
     return np.ascontiguousarray(x, "<f4").reshape(-1).view("<u4")
 
 
+def _slices(bits):
+    return (bits[at : at + PART * ROW] for at in range(0, bits.size, PART * ROW))
+
+
+def _magnitudes(bits):
+    """Words without their signs, 0 for a zero. A comparison of floats would not do: a process may tell its processor to
+    take subnormal numbers for zeros."""
+    return bits << 1
+
+
 def parts(bits: NDArray[np.uint32]) -> Iterator[Encoded]:
     """The arrays of words, a few rows at a time, values as words."""
-    for row in range(0, -(-bits.size // ROW), PART):
-        part = bits[row * ROW : (row + PART) * ROW]
-        places = np.flatnonzero(part << 1)  # without the sign
+    for part in _slices(bits):
+        places = np.flatnonzero(_magnitudes(part))
         counts = np.bincount(places // ROW, minlength=-(-part.size // ROW))
         yield Encoded(part[places], (places % ROW).astype(np.uint8), counts.astype("<u2"))
 
