@@ -83,14 +83,19 @@ def places(encoded: Encoded, length: int, form: str | None = None) -> NDArray[np
     """Where the values of `encoded` stand among the `length` values of the tensor: ascending integers.
 
     Raises ValueError if the arrays do not fit together: if a row counts more values than it has room for, if its
-    columns do not ascend or lie beyond its end, or if an array has another length than the counts ask for.
+    columns do not ascend or lie beyond its end, or if an array has another type than `encode` gives it, or another
+    length than the counts ask for.
     """
-    return np.concatenate([np.zeros(0, np.int64), *(part for _, part in _places(encoded, length, form))])
+    counts = _counts(encoded, length, form)
+    return np.concatenate([np.zeros(0, np.int64), *(part for _, part in _places(encoded, length, counts))])
 
 
-def _places(encoded, length, form):
-    """The same in parts of whole rows, each with the slice of its values; all lengths are checked first."""
-    columns, counts = np.asarray(encoded.columns), np.asarray(encoded.counts).astype(np.int64)
+def _counts(encoded, length, form):
+    """How many values each row has, int64. Types and lengths of all arrays are right then."""
+    for name, dtype in zip(Encoded._fields, (np.uint8 if form else "<f4", np.uint8, "<u2"), strict=True):
+        if (array := getattr(encoded, name)).dtype != dtype:
+            raise ValueError(f"{name} are {array.dtype}, have to be {np.dtype(dtype)}")
+    columns, counts = encoded.columns, encoded.counts.astype(np.int64)
     rows = -(-length // ROW)
     if counts.size != rows:
         raise ValueError(f"{counts.size} row counts, {length} values need {rows}")
@@ -104,8 +109,13 @@ def _places(encoded, length, form):
     needed = 4 * -(-total // (dpr.named(form).per_word if form else 1))
     if encoded.values.nbytes != needed:
         raise ValueError(f"{encoded.values.nbytes} bytes of values, the row counts ask for {needed}")
-    ends = np.cumsum(counts)
-    for row in range(0, rows, PART):
+    return counts
+
+
+def _places(encoded, length, counts):
+    """The places in parts of whole rows, each with the slice of its values."""
+    columns, ends = encoded.columns, np.cumsum(counts)
+    for row in range(0, counts.size, PART):
         part = counts[row : row + PART]
         own = slice(int(ends[row] - counts[row]), int(ends[row + part.size - 1]))
         # Rows ascend, so places ascend exactly if the columns of each row do.
@@ -120,10 +130,9 @@ def decode(encoded: Encoded, length: int, form: str | None = None) -> NDArray[np
 
     Raises ValueError as `places` does.
     """
-    parts, dense, values = _places(encoded, length, form), np.zeros(length, np.float32), None
-    for own, where in parts:
-        if values is None:  # their number has been checked
-            values = dpr.decode(encoded.values, form, len(encoded.columns)) if form else encoded.values
-            values = np.asarray(values, "<f4").view(np.uint32)
-        dense.view(np.uint32)[where] = values[own]
-    return dense
+    counts = _counts(encoded, length, form)  # before any memory is taken
+    values = dpr.decode(encoded.values, form, encoded.columns.size) if form else encoded.values
+    bits, dense = np.asarray(values, "<f4").view("<u4"), np.zeros(length, np.uint32)
+    for own, where in _places(encoded, length, counts):
+        dense[where] = bits[own]
+    return dense.view(np.float32)

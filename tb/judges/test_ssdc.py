@@ -93,3 +93,25 @@ def test_arrays_that_do_not_fit_together_are_refused(length, counts, columns, va
     with pytest.raises(ValueError, match=message):
         ssdc.decode(ssdc.Encoded(np.ones(values, np.float32), np.array(columns).astype(np.uint8),
                                  np.array(counts, "<u2")), length)
+
+
+@pytest.mark.parametrize("form, wrong, message", [
+    (None, {"values": np.ones(3, np.uint32)}, "values are uint32, have to be float32"),
+    (None, {"values": np.ones(3, ">f4")}, "values are >f4, have to be float32"),
+    ("fp16", {"values": np.ones(2, np.float32)}, "values are float32, have to be uint8"),
+    ("fp8", {"values": np.ones(4, np.int8)}, "values are int8, have to be uint8"),
+    (None, {"columns": np.arange(3)}, "columns are int64, have to be uint8"),
+    (None, {"columns": np.arange(256, 259)}, "columns are int64, have to be uint8"),
+    (None, {"counts": np.array([3, 0], np.int16)}, "counts are int16, have to be uint16"),
+])  # fmt: skip
+def test_arrays_of_another_type_are_refused(form, wrong, message):
+    arrays = ssdc.encode(np.where(np.arange(300) < 3, np.float32(1), np.float32(0)), form)
+    for function in (ssdc.places, ssdc.decode):
+        function(arrays, 300, form)
+        with pytest.raises(ValueError, match=message):
+            function(arrays._replace(**wrong), 300, form)
+
+
+def test_arrays_are_checked_before_there_is_memory_for_values():
+    with pytest.raises(ValueError, match="1 row counts, 1125899906842624 values need"):
+        ssdc.decode(ssdc.Encoded(np.zeros(0, np.float32), np.zeros(0, np.uint8), np.zeros(1, "<u2")), 1 << 50)
