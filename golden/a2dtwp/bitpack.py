@@ -3,6 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from actcodec.golden.common.content import octets
+
 
 def _check(roundto):
     if roundto not in (1, 2, 3, 4):
@@ -20,10 +22,10 @@ def pack(x: ArrayLike, roundto: int) -> NDArray[np.uint8]:
 def unpack(content: ArrayLike, roundto: int, count: int) -> NDArray[np.float32]:
     """The first `count` values (float32) of what :func:`pack` gave; the bytes that it dropped are zero.
 
-    Raises ValueError if `content` has too few bytes for so many values.
+    Raises ValueError if `content` is not uint8 or has too few bytes for so many values, and for a negative `count`.
     """
     _check(roundto)
-    content = np.asarray(content, np.uint8)
+    content = octets(content, count)
     if content.size < count * roundto:
         raise ValueError(f"{count} values of {roundto} bytes need {count * roundto} bytes, there are {content.size}")
     upper = content[: count * roundto].reshape(count, roundto)

@@ -3,6 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from actcodec.golden.common.content import octets
+
 _INFINITE = np.int32(0x7F800000)
 
 
@@ -22,9 +24,9 @@ def forward(x: ArrayLike) -> NDArray[np.uint8]:
 def backward(dy: np.ndarray, mask: ArrayLike) -> np.ndarray:
     """Gradient through the ReLU: a bit-exact copy of `dy` where the mask's bit is set, +0.0 elsewhere; shape of `dy`.
 
-    Raises ValueError if `mask` has not exactly one bit (rounded up to whole bytes) for each value.
+    Raises ValueError unless `mask` is uint8 and has exactly one bit (rounded up to whole bytes) for each value.
     """
-    mask = np.asarray(mask, np.uint8)
+    mask = octets(mask)
     if mask.size != -(-dy.size // 8):
         raise ValueError(f"mask has {mask.size} bytes, {dy.size} values need {-(-dy.size // 8)}")
     bits = np.unpackbits(mask, count=dy.size, bitorder="little").reshape(dy.shape)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from actcodec.golden.common.content import octets
+
 PART = 1 << 14  # words at a time: what is computed between stays in a cache
 
 
@@ -124,10 +126,10 @@ def encode(x: ArrayLike, name: str) -> NDArray[np.uint8]:
 def decode(content: ArrayLike, name: str, count: int) -> NDArray[np.float32]:
     """The first `count` values (float32) of what :func:`encode` gave, or of a longer array of words.
 
-    Raises ValueError if `content` has too few bytes for so many values.
+    Raises ValueError if `content` is not uint8 or has too few bytes for so many values, and for a negative `count`.
     """
     form = named(name)
-    content = np.asarray(content, np.uint8)
+    content = octets(content, count)
     needed = 4 * -(-count // form.per_word)
     if content.size < needed:
         raise ValueError(f"{count} values of {name} need {needed} bytes, there are {content.size}")

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from actcodec.golden.common import fadd
+from actcodec.golden.common.content import octets
 
 
 def size(length: int, k: int, stride: int, padding: int) -> int:
@@ -64,9 +65,12 @@ def backward(dy: ArrayLike, place: np.ndarray, height: int, width: int, k: int, 
     """Gradient of maps [..., height, width] from that of the outputs, `dy`, and the places of the maxima.
 
     Where windows overlap, gradients are added up in raster order of the outputs, starting from +0.0, by `fadd.add`.
-    What points into the padding or out of its window is dropped.
+    What points into the padding or out of its window is dropped. Raises ValueError as `size` does, and for gradients or
+    places of another shape than outputs have.
     """
-    dy = np.asarray(dy, np.float32)
+    dy, outputs = np.asarray(dy, np.float32), tuple(size(length, k, stride, padding) for length in (height, width))
+    if np.shape(place) != dy.shape or dy.shape[-2:] != outputs:
+        raise ValueError(f"gradients are {dy.shape} and places {np.shape(place)}, the outputs of a map {outputs}")
     dx = np.zeros((*dy.shape[:-2], height + 2 * padding, width + 2 * padding), np.float32)
     # The later of two outputs that share a value has it further up in its window, or further to the left.
     for number, window in reversed(list(_windows((height, width), k, stride, padding))):
@@ -75,15 +79,18 @@ def backward(dy: ArrayLike, place: np.ndarray, height: int, width: int, k: int, 
 
 
 def pack(place: ArrayLike) -> NDArray[np.uint8]:
-    """Places as bytes, two in each, the first in the low half; the last byte is filled with zeros."""
-    flat = np.ravel(place).astype(np.uint8)
-    flat = np.pad(flat, (0, flat.size % 2))
+    """Places as bytes, two in each, the first in the low half; the last byte is filled with zeros. ValueError for
+    places that do not fit."""
+    flat = np.ravel(place)
+    if np.any(flat >> 4):
+        raise ValueError(f"places are {flat.min()} to {flat.max()}, legal are 0 to 15")
+    flat = np.pad(flat.astype(np.uint8), (0, flat.size % 2))
     return flat[0::2] | flat[1::2] << np.uint8(4)
 
 
 def unpack(packed: ArrayLike, count: int) -> NDArray[np.uint8]:
-    """Undoes `pack` for `count` places; ValueError if `packed` has another number of bytes than these need."""
-    pairs = np.asarray(packed, np.uint8)
+    """Undoes `pack` for `count` places; ValueError unless `packed` is uint8 and has the bytes that these need."""
+    pairs = octets(packed, count)
     if pairs.size != -(-count // 2):
         raise ValueError(f"the map has {pairs.size} bytes, {count} places need {-(-count // 2)}")
     return np.stack([pairs & 15, pairs >> 4], axis=1).reshape(-1)[:count]

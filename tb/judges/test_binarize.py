@@ -29,3 +29,8 @@ def test_backward_copies_bits_where_the_mask_is_set():
 def test_backward_refuses_a_mask_of_another_length(length):
     with pytest.raises(ValueError, match="bytes"):
         binarize.backward(np.ones(12, np.float32), np.zeros(length, np.uint8))
+
+
+def test_backward_refuses_a_mask_that_is_no_bytes():
+    with pytest.raises(ValueError, match="content is int64, has to be uint8"):
+        binarize.backward(np.ones(12, np.float32), np.array([257, 0]))

@@ -59,3 +59,11 @@ def test_other_roundto_are_refused(roundto):
 def test_an_array_that_is_too_short_is_refused():
     with pytest.raises(ValueError, match="3 values of 3 bytes need 9 bytes, there are 8"):
         bitpack.unpack(np.zeros(8, np.uint8), 3, 3)
+
+
+@pytest.mark.parametrize("content, count, message", [
+    (np.array([300, 257]), 2, "content is int64, has to be uint8"), (np.ones(4, np.float32), 2, "content is float32"),
+    (np.arange(4, dtype=np.uint8), -1, "count is -1, has to be at least 0")])
+def test_other_content_and_counts_are_refused(content, count, message):
+    with pytest.raises(ValueError, match=message):
+        bitpack.unpack(content, 1, count)

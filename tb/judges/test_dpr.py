@@ -182,3 +182,10 @@ def test_relu_activations_keep_their_digits(name):
 def test_other_formats_are_refused(name):
     with pytest.raises(ValueError, match="unknown DPR format"):
         dpr.quantize(np.ones(3, np.float32), name)
+
+
+@pytest.mark.parametrize("content, count, message", [
+    (np.arange(256, 264), 2, "content is int64, has to be uint8"), (np.zeros(8, np.uint8), -1, "count is -1")])
+def test_other_content_and_counts_are_refused(content, count, message):
+    with pytest.raises(ValueError, match=message):
+        dpr.decode(content, "fp16", count)

@@ -141,3 +141,19 @@ def test_map_is_two_places_a_byte_low_half_first(count):
 def test_illegal_poolings_are_refused(arguments, what):
     with pytest.raises(ValueError, match=what):
         maxpool.size(*arguments)
+
+
+def test_a_map_of_anything_else_is_refused():
+    for place in ([16], [3, 300], [-1, 2]):
+        with pytest.raises(ValueError, match="legal are 0 to 15"):
+            maxpool.pack(np.array(place))
+    for packed, count, what in (np.array([257]), 2, "content is int64"), (np.zeros(0, np.uint8), -1, "count is -1"):
+        with pytest.raises(ValueError, match=what):
+            maxpool.unpack(packed, count)
+
+
+@pytest.mark.parametrize("gradients, places", [((1, 1), (2, 4)), ((2, 4), (1, 4)), ((2, 4), (4,)), ((4, 2), (4, 2)),
+                                               ((8,), (8,)), ((3, 2, 4), (2, 4))])
+def test_gradients_and_places_of_another_shape_are_refused(gradients, places):
+    with pytest.raises(ValueError, match=r"the outputs of a map \(2, 4\)"):
+        maxpool.backward(np.ones(gradients), np.zeros(places, np.uint8), 4, 8, 2, 2, 0)
