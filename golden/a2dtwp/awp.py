@@ -61,14 +61,14 @@ class Awp:
         The first batch has none before it and counts for nothing, nor does a change from a norm of zero. Raises
         ValueError if the number of norms is not that of the layers.
         """
-        norms = np.asarray(norms, np.float64)
+        norms = np.array(norms, np.float64)  # not the caller's, who may change it
         if norms.shape != self.bits.shape:
             raise ValueError(f"norms have shape {norms.shape}, not {self.bits.shape}")
         if self._norms is not None:
             change = np.divide(norms - self._norms, self._norms, out=np.full(norms.shape, np.inf),
                                where=self._norms > 0)
             self._counts += change < self.threshold
-            gains = self._counts == self.interval
+            gains = self._counts >= self.interval
             self.bits = np.where(gains, np.minimum(self.bits + self.step, 32), self.bits)
             self._counts[gains] = 0
         self._norms = norms

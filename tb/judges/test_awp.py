@@ -82,3 +82,19 @@ def test_other_parameters_are_refused(name, changed):
 def test_another_number_of_layers_is_refused():
     with pytest.raises(ValueError, match="norms have shape"):
         Awp(3, -1e-3, 10).update([1.0, 2.0])
+
+
+def test_norms_are_those_of_the_time_they_were_told():
+    awp, norms = Awp(1, -1e-3, 1), np.ones(1)
+    awp.update(norms)
+    norms *= 0.5
+    assert awp.update(norms).tolist() == [2]
+
+
+def test_an_interval_that_is_shorter_than_the_state_has_counted_is_over():
+    before, after = Awp(1, -1e-3, 10), Awp(1, -1e-3, 3)
+    for batch in range(6):
+        before.update([0.5**batch])
+    after.load(before.state())
+    assert after.update([0.5**6]).tolist() == [2]
+    assert [int(after.update([0.5**batch])[0]) for batch in range(7, 13)] == [2, 2, 3, 3, 3, 4]
