@@ -64,8 +64,11 @@ def gradient_descent(samples: Sequence[Sample], alpha: float, start: float = 8.0
     Gradients are forward differences of 5, and DQT[0] is 8. The rate is the paper's 2.0 for the mean over frequencies,
     hence times 64. A difference of 5 is coarse for small divisors, where such a step goes too far: one that makes the
     objective worse is taken back, and the rate halved. For powers of two round the divisors with `quantize.shifts`, as
-    the authors do, or better, use `dqt.best`. About 5 ms for a step and 1,500 tiles.
+    the authors do, or better, use `dqt.best`. About 5 ms for a step and 1,500 tiles. Raises ValueError for an
+    `alpha` that is not finite.
     """
+    if not np.isfinite(alpha):
+        raise ValueError(f"alpha is {alpha}, has to be finite")
     divisors = np.full((8, 8), float(start))
     divisors[0, 0] = 2**FIRST
     least = np.inf

@@ -124,6 +124,7 @@ def measured(samples: Sequence[Scaled], coder: Any, quarters: NDArray[np.uint8],
 
 
 def _error(samples, quarters, dead_zone, channels):
+    samples = [s for s in samples if s.sample.x.any()]  # tiles that are all zeros have no relative error
     squares = 0.0
     for s in samples:
         y = dct.inverse(steps.dequantize(steps.quantize(s.coefficients, quarters, dead_zone), quarters))
@@ -133,7 +134,7 @@ def _error(samples, quarters, dead_zone, channels):
             squares += np.mean(np.divide(noise, power, out=np.zeros_like(noise), where=power > 0))
         else:
             squares += noise.sum() / power.sum()
-    return float(np.sqrt(squares / len(samples)))
+    return float(np.sqrt(squares / max(len(samples), 1)))
 
 
 def _ratio(samples, coder, quarters, dead_zone):

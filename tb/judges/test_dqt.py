@@ -282,3 +282,9 @@ def test_a_tensor_without_a_choice_has_a_table():
     """A constant, whose mean alone is not zero, and clips under the finest shifts only."""
     one = dqt.count(dqt.sample(np.ones((1, 1, 8, 8), np.float32)))
     assert dqt.frontier(one).shifts.shape == (1, 8, 8)
+
+
+@pytest.mark.parametrize("alpha", [np.nan, np.inf, -np.inf])
+def test_an_alpha_that_is_no_number_is_refused(alpha):
+    with pytest.raises(ValueError, match=f"alpha is {alpha}, has to be finite"):
+        dqt_gradient.gradient_descent([plain_samples()[2][0]], alpha, steps=1)

@@ -102,3 +102,17 @@ def test_floors_are_the_smallest_steps_that_do_not_clip():
 def test_what_cannot_be_found_is_told(call, text):
     with pytest.raises(ValueError, match=text):
         call()
+
+
+@pytest.mark.parametrize("channels", [False, True])
+def test_tiles_that_are_all_zeros_do_not_count(channels):
+    """What is picked of a tensor may be, though the tensor is not."""
+    x = np.zeros((1, 1, 8, 32), np.float32)
+    x[..., 8:16] = 1
+    empty = dqt_steps.sample(x, 2)
+    assert not empty.x.any()
+    table = np.full((8, 8), 32, np.uint8)
+    both = dqt_steps.measured([*scaled(), dqt_steps.scaled(empty)], None, table, 0, channels)
+    assert both[1] == dqt_steps.measured(scaled(), None, table, 0, channels)[1] > 0
+    assert dqt_steps.measured([dqt_steps.scaled(empty)], None, table, 0, channels)[1] == 0
+    assert dqt_steps.best([*some(), empty], error=0.06, channels=channels).error <= 0.06
