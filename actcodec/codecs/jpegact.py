@@ -48,9 +48,9 @@ SIGNS = Option("signs", bool, False, "No positive value becomes 0, so that a ReL
 SCALING = Option("scaling", str, "channel", "A scale for each channel, as in the paper; one for the tensor; or a cap "
                  "on those of small channels.", choices=sfpr.SCALINGS, stored=False)
 CAP = Option("cap", float, sfpr.CAP, "With scaling cap: how many times as large as the smallest scale others may be.",
-             range=(1.0, 65536.0), stored=False, needs=("scaling", "cap"))
+             range=sfpr.CAPS, stored=False, needs=("scaling", "cap"))
 CLIP = Option("clip", float, sfpr.S, "The largest value over what 8 bits express, the paper's S: above 1 it clips.",
-              range=(0.5, 8.0), stored=False)
+              range=sfpr.CLIPS, stored=False)
 SCALES = (SCALING, CAP, CLIP)
 CODER = Option("coder", str, "zvc", "Code of the blocks: ZVC, as in the paper; nibble planes; Golomb-Rice in planes.",
                choices=("zvc", "nibble", "rice"))

@@ -16,6 +16,7 @@ S = float(scan.PEAK) / 2**7  # the paper's: a channel's largest value lands on 1
 SCALINGS = ("channel", "tensor", "cap")
 CHOICES = ("scaling", "cap", "clip")  # of a host, as :func:`scales` takes them
 CAP = 4.0  # largest k over the smallest, unless another is given
+CAPS, CLIPS = (1.0, 65536.0), (0.5, 8.0)  # legal ones, from and to
 LARGEST = scan.MOST  # of k
 SMALLEST = np.float32(S * 2.0**-121)  # of k other than 0: the scale of the largest float32
 
@@ -89,13 +90,26 @@ def largest(x: NDArray[np.float32], view: blocks.View) -> NDArray[np.float32]:
 
 
 def limit(scaling: str, cap: float | None) -> np.float32:
-    """How many times as large as the smallest k the others may be, by what SCALINGS calls it; for "cap" by `cap`."""
-    return np.float32({"channel": np.inf, "tensor": 1.0}.get(scaling, CAP if cap is None else cap))
+    """How many times as large as the smallest k the others may be, by what SCALINGS calls it; for "cap" by `cap`.
+
+    Raises ValueError for another name, and for a cap that is not legal.
+    """
+    if scaling not in SCALINGS:
+        raise ValueError(f"scaling is {scaling!r}, legal are {', '.join(SCALINGS)}")
+    cap = CAP if cap is None else _legal("cap", cap, CAPS)
+    return np.float32({"channel": np.inf, "tensor": 1.0, "cap": cap}[scaling])
 
 
 def peak(clip: float) -> np.float32:
-    """Where the largest magnitude lands, in steps: S of equation 4 is `clip`."""
-    return np.float32(clip * 2**7)
+    """Where the largest magnitude lands, in steps: S of equation 4 is `clip`. Raises ValueError for one that is not
+    legal."""
+    return np.float32(_legal("clip", clip, CLIPS) * 2**7)
+
+
+def _legal(name, value, ends):
+    if not ends[0] <= value <= ends[1]:
+        raise ValueError(f"{name} is {value}, legal are {ends[0]:g} to {ends[1]:g}")
+    return value
 
 
 def scales(x: NDArray[np.float32], scaling: str = "channel", cap: float | None = None, clip: float = S) -> Scales:
@@ -104,14 +118,15 @@ def scales(x: NDArray[np.float32], scaling: str = "channel", cap: float | None =
     k = bfloat16(float32(128 clip / m)), SMALLEST to 2^126, where m is the largest magnitude of the channel, and
     128 clip is 144 unless another `clip`, 0.5 to 8, is given; Inf and NaN do not count, subnormals count as 0. With
     `scaling` "tensor", m is that of all channels; with "cap" at least float32(that / cap). A channel of zeros has k = 0
-    in any case. Raises ValueError for a shape that has no view, TypeError unless `x` is float32.
+    in any case. Raises ValueError for a shape that has no view, and unless `scaling` is one of SCALINGS, `cap` (1 to
+    65536) and `clip` are legal; TypeError unless `x` is float32.
     """
     return of_largest(largest(x, blocks.view(x.shape)), scaling, cap, clip)
 
 
 def of_largest(largest: NDArray[np.float32], scaling: str = "channel", cap: float | None = None,
                clip: float = S) -> Scales:
-    """Scales of a tensor whose channels have these largest magnitudes."""
+    """Scales of a tensor whose channels have these largest magnitudes. Raises ValueError as `scales` does."""
     most = np.maximum(largest, largest.max() / limit(scaling, cap))
     k = np.where(largest == 0, np.float32(0), np.maximum(scan.scale(most, peak(clip)), SMALLEST))
     return Scales(k, reciprocal(k))

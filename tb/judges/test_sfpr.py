@@ -244,3 +244,12 @@ def test_signs_keeps_the_mask_of_every_relu_for_one_percent_of_its_bytes():
         raw += x.nbytes
     assert 100 * lost / positive == pytest.approx(1.07, abs=0.01)
     assert (raw / plain, raw / kept) == pytest.approx((5.906, 5.855), abs=0.001)
+
+
+@pytest.mark.parametrize("way, message", [
+    ({"scaling": "row"}, "scaling is 'row', legal are channel, tensor, cap"), ({"scaling": None}, "scaling is None"),
+    *(({"scaling": "cap", "cap": cap}, "cap is .*, legal are 1 to 65536") for cap in (0.99, -1, np.nan, np.inf)),
+    *(({"clip": clip}, "clip is .*, legal are 0.5 to 8") for clip in (0, -1, 0.49, 8.01, np.nan, np.inf))])
+def test_other_ways_to_scale_are_refused(way, message):
+    with pytest.raises(ValueError, match=message):
+        sfpr.scales(np.ones((2, 3), np.float32), **way)
