@@ -38,7 +38,7 @@ class Recovered(NamedTuple):
 
 def integers(name: str, values: ArrayLike, count: int, largest: int) -> tuple[int, ...]:
     """`values` as a tuple of `count` ints, 0 to `largest`; ValueError if they are anything else."""
-    values = tuple(np.asarray(values).tolist())
+    values = tuple(np.atleast_1d(values).tolist())
     if len(values) != count or any(type(v) is not int or not 0 <= v <= largest for v in values):
         raise ValueError(f"{name} is {values}, legal are {count} integers, 0 to {largest}")
     return values

@@ -10,6 +10,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from actcodec.golden.jpegact import bits
 from actcodec.golden.jpegact.dct import FRACTION_BITS
 from actcodec.golden.jpegact.quantize import TABLES as _SHIFTED
 
@@ -43,7 +44,7 @@ def table(name: str) -> NDArray[np.int64]:
     """Quantization table (DQT values, [8, 8], vertical frequency first) of that name; ValueError if there is none."""
     if name not in TABLES:
         raise ValueError(f"unknown DQT {name!r}, legal are {', '.join(TABLES)}, or a table of 64 values")
-    return TABLES[name]
+    return TABLES[name].copy()
 
 
 def divisors(dqt: ArrayLike) -> NDArray[np.uint8]:
@@ -76,8 +77,8 @@ class Table:
 
     @classmethod
     def of(cls, word: int) -> Self:
-        """The table of a word."""
-        return cls(np.frombuffer(word.to_bytes(64, "little"), np.uint8))
+        """The table of a word. Raises ValueError unless it is an int of 512 bits, none of whose bytes is 0."""
+        return cls(np.frombuffer(bits.word(word, 512).to_bytes(64, "little"), np.uint8))
 
 
 def reciprocal(d: ArrayLike) -> NDArray[np.int32]:

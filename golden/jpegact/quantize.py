@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from actcodec.golden.jpegact import dct
+from actcodec.golden.jpegact import bits, dct
 
 # ITU-T T.81, table K.1
 _LUMINANCE = np.array([
@@ -44,7 +44,7 @@ def table(name: str) -> NDArray[np.int64]:
     """Quantization table (DQT values, [8, 8], vertical frequency first) of that name; ValueError if there is none."""
     if name not in TABLES:
         raise ValueError(f"unknown DQT {name!r}, legal are {', '.join(TABLES)}, or a table of 64 values")
-    return TABLES[name]
+    return TABLES[name].copy()
 
 
 def shifts(dqt: ArrayLike) -> NDArray[np.uint8]:
@@ -67,8 +67,8 @@ def word(shifts: NDArray[np.uint8]) -> int:
 
 
 def of_word(word: int) -> NDArray[np.uint8]:
-    """The shifts of a word, uint8 [8, 8]."""
-    return np.array([word >> 3 * k & 7 for k in range(64)], np.uint8).reshape(8, 8)
+    """The shifts of a word, uint8 [8, 8]. Raises ValueError unless it is an int of 192 bits."""
+    return np.array([bits.word(word, 192) >> 3 * k & 7 for k in range(64)], np.uint8).reshape(8, 8)
 
 
 def shift(coefficients: NDArray[np.int32], s: ArrayLike) -> NDArray[np.int8]:

@@ -257,8 +257,10 @@ def fit(blocks: ArrayLike, straight: bool = False, most: int = SAMPLE, sizes: Ca
     Starts from k = log2(0.69 * mean of u), takes every step of one parameter that makes the payload smaller, and ends
     when there is none. Of more than `most` blocks some, at equal distances, stand for all. Straight tables have one k.
     Only tables with k + e <= 8 are tried: then only the first value, with a k of its own, ever needs the limit of 8
-    bits. `sizes` may be another implementation of Sizes. Raises ValueError as `encode` does.
+    bits. `sizes` may be another implementation of Sizes. Raises ValueError as `encode` does, and for a `most` below 1.
     """
+    if most < 1:
+        raise ValueError(f"most is {most}, has to be at least 1")
     x = bits.bytes_of(blocks)
     x = x[:: max(1, -(-len(x) // most))]
     state = sizes(x, straight)

@@ -67,9 +67,9 @@ def encode(blocks: ArrayLike, framing: str = "block", dc: str = "none") -> tuple
     """
     _check(framing, dc)
     blocks = np.asarray(blocks)
-    n = len(blocks)
     if blocks.dtype != np.int8 or blocks.shape[1:] not in ((BLOCK,), (8, 8)):
         raise ValueError(f"blocks are {blocks.dtype} {blocks.shape}, legal is int8 of shape [n, {BLOCK}] and [n, 8, 8]")
+    n = len(blocks)
     values = np.zeros((n, BLOCK + 1), np.int16)  # EOB has a place of its own after coefficient 63
     values[:, :BLOCK] = blocks.reshape(n, BLOCK)[:, ZIGZAG]
     if dc == "pred":

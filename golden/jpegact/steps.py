@@ -9,6 +9,7 @@ little error, and saves more bytes than a coarser step does for the same error.
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from actcodec.golden.jpegact import bits
 from actcodec.golden.jpegact.dct import FRACTION_BITS
 from actcodec.golden.jpegact.div import TABLES as TABLES
 from actcodec.golden.jpegact.div import table as table  # the tables with names are the same
@@ -39,13 +40,13 @@ def word(quarters: NDArray[np.uint8]) -> int:
 
 
 def of_word(word: int) -> NDArray[np.uint8]:
-    """The table of a word, uint8 [8, 8]."""
-    return np.frombuffer(word.to_bytes(64, "little"), np.uint8).reshape(8, 8)
+    """The table of a word, uint8 [8, 8]. Raises ValueError unless it is an int of 512 bits."""
+    return np.frombuffer(bits.word(word, 512).to_bytes(64, "little"), np.uint8).reshape(8, 8)
 
 
 def check(dead_zone: int) -> None:
     """Raises ValueError unless the dead zone is one."""
-    if dead_zone not in DEAD_ZONES:
+    if type(dead_zone) is not int or dead_zone not in DEAD_ZONES:
         raise ValueError(f"dead_zone is {dead_zone!r}, must be {DEAD_ZONES[0]} to {DEAD_ZONES[-1]}")
 
 

@@ -35,10 +35,11 @@ def encode(blocks: ArrayLike) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     for another type or shape.
     """
     blocks = np.asarray(blocks)
-    n, item = len(blocks), blocks.dtype.itemsize
+    item = blocks.dtype.itemsize
     _check(item)
     if blocks.shape[1:] not in ((BLOCK,), (8, 8)):
         raise ValueError(f"shape of the blocks is {blocks.shape}, legal are [n, {BLOCK}] and [n, 8, 8]")
+    n = len(blocks)
     blocks = np.ascontiguousarray(blocks, blocks.dtype.newbyteorder("<")).view(f"<u{item}").reshape(n, BLOCK)
     head = MASK // item  # items that a mask takes
     keep = np.ones((n, head + BLOCK), bool)

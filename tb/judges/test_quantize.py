@@ -8,7 +8,7 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from actcodec.golden.jpegact import dct, quantize
+from actcodec.golden.jpegact import dct, div, quantize, steps
 
 
 @pytest.mark.parametrize("s", range(8))
@@ -85,3 +85,18 @@ def test_other_tables_are_refused(bad):
 def test_an_unknown_name_is_refused():
     with pytest.raises(ValueError, match="unknown DQT 'optX', legal are optL, optH, jpeg80, jpeg60"):
         quantize.table("optX")
+
+
+@pytest.mark.parametrize("model", [quantize, div, steps])
+def test_a_table_is_its_callers_own(model):
+    table = model.table("optH")
+    table[:] = 1
+    assert model.table("optH").max() == quantize.TABLES["optH"].max() == 32
+
+
+@pytest.mark.parametrize("table_of, size", [(quantize.of_word, 192), (div.Table.of, 512), (steps.of_word, 512)])
+def test_words_of_another_size_are_refused(table_of, size):
+    table_of((1 << size) - 1)
+    for word in (1 << size, -1, 1.0):
+        with pytest.raises(ValueError, match=f"legal are integers of {size} bits"):
+            table_of(word)

@@ -269,7 +269,11 @@ def test_lengths_that_cannot_be_are_refused(stream, n, text):
     (lambda: rice.encode(np.zeros((1, 64), np.int8), WORDS[0]), "has to be a rice.Table"),
     (lambda: rice.decode(b"", 0, None), "has to be a rice.Table"),
     (lambda: rice.encode(np.zeros((1, 64), np.int16), rice.Table([0] * 15, 0)), "int16"),
-    (lambda: rice.encode(np.zeros((2, 4, 16), np.int8), rice.Table([0] * 15, 0)), "shape of the blocks")])  # fmt: skip
+    (lambda: rice.encode(np.zeros((2, 4, 16), np.int8), rice.Table([0] * 15, 0)), "shape of the blocks"),
+    (lambda: rice.Table(5, 0), "k is .* 15 integers"), (lambda: rice.Table([[0] * 15], 0), "k is"),
+    (lambda: rice.Table(None, 0), "k is"), (lambda: rice.Table([0] * 15, 0, 3), "e is .* 4 integers"),
+    (lambda: rice.fit(np.zeros((9, 64), np.int8), most=0), "most is 0, has to be at least 1"),
+    (lambda: rice.fit(np.zeros((9, 64), np.int8), most=-5), "most is -5")])  # fmt: skip
 def test_wrong_arguments_are_refused(call, text):
     with pytest.raises(ValueError, match=text):
         call()

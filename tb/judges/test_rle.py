@@ -291,7 +291,7 @@ def test_anything_but_ones_up_to_the_byte_is_refused(block):
 
 @pytest.mark.parametrize("q", [
     np.zeros((2, 64), np.uint8), np.zeros((2, 64)), np.zeros(64, np.int8), np.zeros((2, 63), np.int8),
-    np.zeros((2, 4, 16), np.int8),
+    np.zeros((2, 4, 16), np.int8), np.int8(3),
 ])  # fmt: skip
 def test_other_blocks_are_refused(q):
     with pytest.raises(ValueError, match="legal is int8"):

@@ -139,7 +139,7 @@ def test_other_tables_are_refused(bad):
         steps.steps(bad)
 
 
-@pytest.mark.parametrize("bad", [-1, 4, 0.5, None, "1"])
+@pytest.mark.parametrize("bad", [-1, 4, 0.5, None, "1", True, 1.0])
 def test_other_dead_zones_are_refused(bad):
     with pytest.raises(ValueError, match="dead_zone is"):
         steps.check(bad)

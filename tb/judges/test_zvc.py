@@ -100,7 +100,7 @@ def test_items_of_another_size_are_refused(dtype):
         zvc.decode(bytes(8), 1, dtype)
 
 
-@pytest.mark.parametrize("shape", [(64,), (2, 63), (2, 4, 16), (1, 1, 8, 8)])
+@pytest.mark.parametrize("shape", [(), (64,), (2, 63), (2, 4, 16), (1, 1, 8, 8)])
 def test_blocks_of_another_shape_are_refused(shape):
     with pytest.raises(ValueError, match="shape of the blocks"):
         zvc.encode(np.zeros(shape, np.uint8))
