@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FORMATS", "NAN", "WORD", "Format", "decode", "encode"]
+__all__ = ["FORMATS", "NAN", "WORD", "Format", "decode", "encode", "words"]
 
 NAN = 255  # the scale of a block that is not a number
 BIAS = 127  # of a scale
@@ -59,6 +59,13 @@ FORMATS = {one.name: one for one in (
 """By their names."""
 
 
+def words(x: NDArray[np.float32]) -> NDArray[np.uint32]:
+    """The bits of float32 ``x``. Raises TypeError for any other type."""
+    if x.dtype != np.float32:
+        raise TypeError(f"tensor is {x.dtype}, has to be float32")
+    return x.view(np.uint32)
+
+
 def encode(x: NDArray[np.float32], scale: NDArray[np.uint8],
            form: Format) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
     """Codes (uint8) of float32 ``x``, and which of them are beyond the greatest value (bool); ``scale`` is a byte for
@@ -66,9 +73,9 @@ def encode(x: NDArray[np.float32], scale: NDArray[np.uint8],
 
     x / 2^(scale - 127), exact, is rounded once to nearest, ties to even, and saturates. Subnormal numbers count as
     zeros of their sign. In a format without infinity, infinities saturate; in one without NaN, NaN has to be where the
-    scale is 255, and there all codes are 0.
+    scale is 255, and there all codes are 0. Raises TypeError unless ``x`` is float32.
     """
-    bits = x.view(np.uint32) & _MAGNITUDE
+    bits = words(x) & _MAGNITUDE
     infinite, nan = bits == _INFINITE, bits > _INFINITE
     finite = np.where((bits >= _NORMAL) & (bits < _INFINITE), np.abs(x), np.float32(0)).astype(np.float64)
     s = np.ldexp(finite, BIAS - scale.astype(np.int32))

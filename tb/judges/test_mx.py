@@ -270,3 +270,20 @@ def test_evaluate_counts_what_saturates_under_its_rule():
     x = np.array([[1.9, 1, *[0.1] * 30]], np.float32)
     counts = {rule: actcodec.evaluate(x, "mx", format="e4m3", rule=rule, scales="apart").saturated for rule in RULES}
     assert counts == {"rceil": 0, "floor": 1, "even": 1}
+
+
+@pytest.mark.parametrize("x", [np.ones((2, GROUP)), np.ones((2, GROUP), np.float16), np.ones((2, GROUP), np.int32),
+                               np.ones((2, GROUP), ">f4")])
+def test_anything_but_float32_is_a_type_error(x):
+    with pytest.raises(TypeError, match="has to be float32"):
+        scales(x, FORMS["e4m3"], "rceil")
+    with pytest.raises(TypeError, match="has to be float32"):
+        element.encode(x, np.full((2, 1), 127, np.uint8), FORMS["e4m3"])
+
+
+@pytest.mark.parametrize("shape, rule, message", [
+    ((2, 31), "rceil", r"shape is \(2, 31\), legal is \[..., 32\]"), ((), "rceil", "shape is"),
+    ((GROUP, 2), "even", "shape is"), ((2, GROUP), "ceil", "unknown rule 'ceil', legal are rceil, floor, even")])
+def test_other_rows_and_rules_are_refused(shape, rule, message):
+    with pytest.raises(ValueError, match=message):
+        scales(np.ones(shape, np.float32), FORMS["e4m3"], rule)
