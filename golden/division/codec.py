@@ -111,9 +111,9 @@ def encode(x: NDArray[np.float32], table: Table, bits: int = 2, seed: int = 0, l
     """Compress a float32 tensor (2 to 5 dimensions, see `view.view`) with codes of `bits`, 1 to 4: Encoded.
 
     `table` has k and delta of each plane, `table.table`'s of the same tensor, bits, `lfc` and `offset` if nothing is to
-    clip; any other one is legal. `rounding` is stochastic, unbiased for every value and new for each `seed` of 32 bits,
-    or nearest. `lfc` and `offset` as in `average.exact`. Decoding needs none of these four. `view`: how the tensor is
-    seen, if not by its shape. `signs` as in `sfpr.quantize`.
+    clip, though with `signs` a few values may; any other one is legal. `rounding` is stochastic, unbiased for every
+    value and new for each `seed` of 32 bits, or nearest. `lfc` and `offset` as in `average.exact`. Decoding needs none
+    of these four. `view`: how the tensor is seen, if not by its shape. `signs` as in `sfpr.quantize`.
     NaN counts as 0, Inf as what SFPR makes of it: 127 or -128.
     Raises TypeError unless `x` is a float32 array, ValueError for a shape that has no view, a table that does not fit
     it, and for other bits, seeds, roundings and offsets.

@@ -297,3 +297,9 @@ def test_other_bits_are_refused_by_all(bits):
                  lambda: codec.size((8, 8), bits), lambda: codec.block_sizes(view.view((8, 8)), bits)):
         with pytest.raises(ValueError, match="bits is"):
             call()
+
+
+def test_signs_may_make_values_clip_that_else_do_not():
+    x = np.zeros((1, 1, 8, 8), np.float32)
+    x.ravel()[:40], x[0, 0, 7, 6:] = 1e-6, (-1, 1)  # signs lift the average, and the least value is below it
+    assert [codec.encode(x, table.table(x, 4), 4, 1, signs=signs).clipped for signs in (False, True)] == [0, 1]
