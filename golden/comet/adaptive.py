@@ -51,10 +51,12 @@ def batch(memory: float, fixed: float, sample: float, ratio: float, maximum: int
     """The largest batch, a power of two and at most `maximum`, that needs no more than 95 % of `memory` (bytes).
 
     `fixed` bytes are needed in any case, `sample` for each sample before compression, which has had `ratio` so far.
-    Raises ValueError if there is no room for a single sample, or `maximum` is below 1.
+    Raises ValueError if there is no room for a single sample, unless `ratio` is positive, and if `maximum` is below 1.
     """
+    if not ratio > 0:
+        raise ValueError(f"ratio is {ratio}, has to be positive")
     room, each, size = (1 - RESERVE) * memory, sample / ratio, 1
-    if maximum < 1 or fixed + each > room:
+    if not (maximum >= 1 and fixed + each <= room):
         raise ValueError(f"no batch: at most {maximum} samples of {each:g} bytes, {fixed:g} fixed, {room:g} in all")
     while 2 * size <= maximum and fixed + 2 * size * each <= room:
         size *= 2

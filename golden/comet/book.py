@@ -34,10 +34,11 @@ class Book:
 
     def __init__(self, counts: Iterable[SupportsIndex]) -> None:
         self.counts = tuple(map(operator.index, counts))
-        n = np.array(self.counts)
-        if n.size != MAX_LENGTH or n.min() < 0 or n @ _SHARES != 256:
+        shares = sum(map(operator.mul, self.counts, _SHARES.tolist()))  # without a limit to an int
+        if len(self.counts) != MAX_LENGTH or min(self.counts) < 0 or shares != 256:
             raise ValueError(f"code book {self.counts} is not complete: "
                              "the sum of n_l * 2^(8-l) for l = 1..8 has to be 256")
+        n = np.array(self.counts)
         self.U = sum(self.counts) - 1
         self.end = np.cumsum(n * _SHARES)
         shorter = np.cumsum(n) - n

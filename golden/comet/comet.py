@@ -45,11 +45,11 @@ def compress(x: NDArray[np.float32], eb: float, config: Config | None = None, bo
     Group g (256 values, or four tiles) is CDU g mod `cdus`'s; each CDU makes a stream of its own, an empty one if it
     has no group. Without `config` or `book`, what costs least is taken (see `choose`). Raises TypeError unless `x` is a
     float32 array, ValueError for a bound that `prequantise.step` refuses, a shape that has no view (or, for a tiled
-    configuration, no tiles), and unless `cdus` is an int, 1 to 8.
+    configuration, no tiles), a `view` of another number of values, and unless `cdus` is an int, 1 to 8.
     """
     stream.order(0, cdus)
     s, x = prequantise.step(eb), prequantise.tensor(x)
-    shape = view or x.shape
+    shape = _shape(x, view)
     if not (config and book):
         config, book = choose(x, s, [config] if config else None, book, view)
     x = np.reshape(x, -1)
@@ -71,6 +71,13 @@ def compress(x: NDArray[np.float32], eb: float, config: Config | None = None, bo
         symbols, places, floats = (np.concatenate(pieces) for pieces in zip(*own.pop(0), strict=True))
         streams.append(interleave(*huffman.sparse_steps(symbols, places, floats, book)))
     return Encoded(s, config, book, tuple(streams))
+
+
+def _shape(x, view):
+    """What a tensor is seen as."""
+    if view and x.size != view.rows * view.width:
+        raise ValueError(f"tensor has {x.size} values, a view of {view.rows} rows has {view.rows * view.width}")
+    return view or x.shape
 
 
 def decompress(encoded: Encoded, shape: Sequence[int] | View) -> tuple[NDArray[np.float32], Error]:
@@ -122,10 +129,10 @@ def choose(x: NDArray[np.float32], s: float, configs: Sequence[Config] | None = 
 
     `configs` are those to choose from, by default all of `lorenzo.CONFIGS` that the shape can have: tiled ones need
     tiles. Of equals the first one is taken. A `book` that is given is the one of all. `view` as in `compress`. Raises
-    ValueError for a tiled one where the shape has no tiles.
+    ValueError for a tiled one where the shape has no tiles, and for a `view` of another number of values.
     """
     x = prequantise.tensor(x)
-    shape = view or x.shape
+    shape = _shape(x, view)
     configs = configs or lorenzo.legal(shape)
     x, counts = x.reshape(-1), {config: np.zeros(SYMBOLS, np.int64) for config in configs}
     for tiled in {config.tiled for config in configs}:

@@ -172,6 +172,13 @@ def test_a_shape_without_a_view_is_refused(shape):
         comet.compress(np.zeros(shape, np.float32), 1.0)
 
 
+@pytest.mark.parametrize("config, book", [(None, None), (CONFIGS["line"], SMALL), (CONFIGS["plane"], OTHER)])
+@pytest.mark.parametrize("values", [128, 1024])
+def test_a_view_of_another_number_of_values_is_refused(values, config, book):
+    with pytest.raises(ValueError, match=f"tensor has {values} values, a view of 16 rows has 256"):
+        comet.compress(np.zeros((8, values // 8), np.float32), 1.0, config, book, view=View(16, 16, 1, 1, True))
+
+
 @pytest.mark.parametrize("cdus", [0, 9, True, 2.0])
 def test_other_numbers_of_cdus_are_refused(cdus):
     with pytest.raises(ValueError, match="legal are the integers 1 to 8"):

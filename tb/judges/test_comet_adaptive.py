@@ -134,3 +134,17 @@ def test_the_batch_is_the_largest_power_of_two_within_95_percent(memory, fixed, 
 def test_no_room_for_a_single_sample_is_told(memory, fixed, maximum):
     with pytest.raises(ValueError, match="no batch"):
         batch(memory, fixed, 100, 1.0, maximum)
+
+
+@pytest.mark.parametrize("place", range(5))
+def test_a_batch_of_what_is_no_number_is_refused(place):
+    arguments = [1000.0, 0.0, 100.0, 1.0, 8.0]
+    arguments[place] = np.nan
+    with pytest.raises(ValueError, match=r"no batch|ratio is nan"):
+        batch(*arguments)
+
+
+@pytest.mark.parametrize("ratio", [0, -1.0])
+def test_a_ratio_that_is_none_is_refused(ratio):
+    with pytest.raises(ValueError, match=f"ratio is {ratio}, has to be positive"):
+        batch(1000, 0, 100, ratio, 8)

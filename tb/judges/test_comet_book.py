@@ -72,6 +72,7 @@ def test_seven_bytes_hold_a_book(counts):
 @pytest.mark.parametrize("counts", [
     (0,) * 8, (2, 0, 0, 0, 0, 0, 0, 1), (1, 0, 0, 0, 0, 0, 0, 0), (1, 1, 1, 1, 1, 1, 1, 1), (3, 0, 0, 0, 0, 0, 0, -128),
     (0, 0, 0, 0, 0, 0, 0, 255), (0, 0, 0, 0, 0, 0, 0, 257), (2,), (1, 1, 1, 1, 1, 1, 1, 1, 2), (),
+    (2**57, 0, 0, 0, 0, 0, 0, 256), (2**64, 0, 0, 0, 0, 0, 0, 256), (2**100, *[0] * 7),
 ])  # fmt: skip
 def test_an_incomplete_book_is_refused(counts):
     with pytest.raises(ValueError, match="not complete"):

@@ -49,7 +49,13 @@ def test_step_is_the_largest_bfloat16_within_twice_the_bound():
         assert s == 2.0**112 or above > 2 * Fraction(eb)
 
 
-@pytest.mark.parametrize("eb", [0, 0.0, -0.0, -1.0, -np.inf, np.nan, 2.0**-1074, float(np.nextafter(LEAST, 0))])
+def test_a_bound_may_be_an_int_of_any_size():
+    bounds = (1, 3, 2**110, 2**111, 2**112, 10**400)
+    assert [prequantise.step(eb) for eb in bounds] == [2, 6, 2.0**111, *[2.0**112] * 3]
+
+
+@pytest.mark.parametrize("eb", [0, 0.0, -0.0, -1.0, -(10**400), -np.inf, np.nan, 2.0**-1074,
+                                float(np.nextafter(LEAST, 0))])
 def test_a_bound_that_is_none_or_too_small_is_refused(eb):
     with pytest.raises(ValueError, match="error bound is"):
         prequantise.step(eb)
