@@ -19,7 +19,8 @@ def values_layout(width):
 
 def check_widths(widths):
     """``widths`` without repetitions; raises ValueError unless it is a tuple of one or more legal ones."""
-    if not isinstance(widths, tuple | list) or not widths or any(width not in LEGAL for width in widths):
+    if not isinstance(widths, tuple | list) or not widths or any(
+            type(width) is not int or width not in LEGAL for width in widths):
         raise ValueError(f"widths must be one or more of {', '.join(map(str, LEGAL))}, in a tuple, not {widths!r}")
     return tuple(dict.fromkeys(widths))
 

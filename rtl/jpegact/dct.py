@@ -70,7 +70,8 @@ class Dct8(wiring.Component):
         "both": the input ``inverse`` chooses. "forward", "inverse": this one alone.
     half : bool
         Makes the inverse round off six fraction bits and saturate to 8 bits, all that its outputs then have. It adds 32
-        to the values 0 to 3 and 31 to their mirror images 7 to 4, so that the rounding has no bias on average.
+        to the values 0 to 3 and 31 to their mirror images 7 to 4, so that the rounding has no bias on average. It takes a
+        ``fraction`` of 0, and inputs of 10 bits or more.
 
     Ports
     -----
@@ -105,6 +106,8 @@ class Dct8(wiring.Component):
         used = widths.values() if direction == "both" else [widths[direction]]
         self.i_width, self.core_i_width, self.core_o_width = (max(column) for column in zip(*used, strict=True))
         self.o_width = self.i_width + 3 + fraction
+        if half and (fraction or self.i_width < 10):
+            raise ValueError(f"half must be False unless fraction is 0 and inputs have 10 bits or more, not {half!r}")
         super().__init__(
             {
                 "i": In(stream.Signature(vectors_layout(signed(self.i_width)))),

@@ -15,7 +15,7 @@ __all__ = ["Encoder", "check_word"]
 
 def check_word(word, halves=False):
     legal = (4,) if halves else (1, 4)
-    if word not in legal:
+    if type(word) is not int or word not in legal:
         raise ValueError(f"word must be {' or '.join(map(str, legal))} bytes, not {word!r}")
 
 

@@ -42,7 +42,8 @@ FORMATS = {one.name: one for one in (
 
 def check_elements(elements):
     """The formats of these names, as a tuple. Raises ValueError unless ``elements`` is a tuple of one or more names."""
-    if not isinstance(elements, tuple | list) or not elements or any(name not in FORMATS for name in elements):
+    if not isinstance(elements, tuple | list) or not elements or any(
+            not isinstance(name, str) or name not in FORMATS for name in elements):
         raise ValueError(f"elements must be one or more of {', '.join(FORMATS)}, in a tuple, not {elements!r}")
     return tuple(FORMATS[name] for name in dict.fromkeys(elements))
 

@@ -32,6 +32,12 @@ def test_a_pass_refuses_what_is_out_of_range(parameter, value):
         Dct8(**{parameter: value})
 
 
+@pytest.mark.parametrize("others", [{}, {"fraction": 1}, {"fraction": 0, "width": 9, "coefficient_width": 9}], ids=str)
+def test_a_pass_refuses_to_round_what_has_other_fraction_bits_or_too_few(others):
+    with pytest.raises(ValueError, match="half must be False unless fraction is 0 and inputs have 10 bits or more"):
+        Dct8(**others, half=True)
+
+
 def directions():
     """The values of the input ``inverse`` that the component under test can serve."""
     return {"both": (0, 1), "forward": (0,), "inverse": (1,)}[parameters()["direction"]]
