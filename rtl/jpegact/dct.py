@@ -70,8 +70,8 @@ class Dct8(wiring.Component):
         "both": the input ``inverse`` chooses. "forward", "inverse": this one alone.
     half : bool
         Makes the inverse round off six fraction bits and saturate to 8 bits, all that its outputs then have. It adds 32
-        to the values 0 to 3 and 31 to their mirror images 7 to 4, so that the rounding has no bias on average. It takes a
-        ``fraction`` of 0, and inputs of 10 bits or more.
+        to the values 0 to 3 and 31 to their mirror images 7 to 4, so that the rounding has no bias on average. It
+        requires a ``fraction`` of 0, and inputs of 10 bits or more.
 
     Ports
     -----
