@@ -22,8 +22,10 @@ from actcodec.golden.division import view as views
 from actcodec.golden.jpegact import sfpr
 from actcodec.golden.offload.memory import formats
 from actcodec.rtl.offload.control.register_map import COUNTERS, PAYLOADS, ErrorCode
+from actcodec.sim.accelerator import library
 from actcodec.sim.environment import MemoryBehaviour
 from drivers import modes as c_modes
+from tb.drivers.test_actcodec_ring import EVERY
 from tb.drivers.world import (
     C_SOURCES,
     PAYLOAD,
@@ -519,6 +521,8 @@ def test_addresses_are_checked(folder):
     """All of this, and the ring, once more, with the sanitizer of addresses in the process."""
     if "LD_PRELOAD" in os.environ:
         return
+    for accelerator in DEVICE, chance.EQUIPPED, EVERY:  # compilers take several times as long with it
+        library(accelerator)
     asan = subprocess.run(["gcc", "-print-file-name=libasan.so"], check=True, capture_output=True, text=True)
     long = "200000 or 20000 or 400 or every_shape or addresses"
     files = [__file__, Path(__file__).with_name("test_actcodec_ring.py")]

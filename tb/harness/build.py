@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 RUNS = ROOT / "build" / "sim"  # what they leave: results, logs, waveforms
 WAVEFORMS = []  # left by the runs of this process
 BRIEF = []  # not empty if patterns of ports are chosen, not multiplied
+LARGE = 1 << 19  # bytes of Verilog
 MAIN = cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp"
 LIBRARY = cocotb_tools.config.libs_dir / "libcocotbvpi_verilator.so"
 
@@ -33,9 +34,9 @@ def verilated(design, signals=(), waves=False, mutants=False, arguments=()):
     ports = re.search(r"^module dut\((.*?)\);", design["dut"], re.MULTILINE | re.DOTALL)[1]
     names = *re.findall(r"\w+", ports), *signals
     control = "".join(f'public_flat_rw -module "dut" -var "{name}"\n' for name in names)
-    # Most of a bench's time is Python's, then its build's: a compiler need not try hard, but where lanes or hundreds of
-    # mutants run.
-    level = build.FAST if len(design) > 1 or mutants else build.SLOW
+    # Most of a bench's time is Python's, then its build's: a compiler need not try hard, but where lanes, other
+    # large units or hundreds of mutants run.
+    level = build.FAST if len(design) > 1 or mutants or len(design["dut"]) > LARGE else build.SLOW
     arguments = ("--vpi", *(("--trace", "--public-flat-rw") if waves else ()), *arguments)
     objects = build.compiled(design, level, arguments, control)
     return build.linked("dut", objects, [MAIN], library=LIBRARY, traced=waves)
