@@ -143,12 +143,12 @@ def proof_keys(labels):
 
 
 def synth(command, *options, unit=False):
-    """Commands of ``actcodec.synth`` for labels; with ``unit`` they know units alone, not their variants."""
+    """Commands of ``actcodec.synth`` for labels, but for those of units that are gone; with ``unit`` they know units
+    alone, not their variants."""
     def commands(labels):
-        names = {orders().get(label, label) for label in labels}
-        if unit:
-            names = {label.split(" ")[0] for label in labels}
-        return [["-m", "actcodec.synth", command, *sorted(names), *options]]
+        known = orders()
+        names = {label.split(" ")[0] if unit else known[label] for label in labels if label in known}
+        return [["-m", "actcodec.synth", command, *sorted(names), *options]] if names else []
     return commands
 
 

@@ -153,8 +153,10 @@ def test_commands_name_what_is_known():
         assert set(figures.KINDS[name].recorded()) <= set(orders), name
     (_, _, command, *names, renew), = figures.KINDS["areas"].commands(["lane (independent memory)", "dct"])
     assert (command, names, renew) == ("baseline", ["accelerator-independent-memory", "dct"], "--renew")
-    (*_, last), = figures.KINDS["fpga"].commands(["maxpool (width 16)"])
-    assert last == "--renew"
+    (*_, name, last), = figures.KINDS["fpga"].commands(["maxpool (width 16)", "gone"])
+    assert (name, last) == ("maxpool", "--renew")
+    for name in ("areas", "fpga"):
+        assert figures.KINDS[name].commands(["gone"]) == []
 
 
 def test_keys_of_sources_change_with_code_and_data_alone(tmp_path, monkeypatch):
