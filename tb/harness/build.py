@@ -42,15 +42,15 @@ def verilated(design, signals=(), waves=False, mutants=False, arguments=()):
     return build.linked("dut", objects, [MAIN], library=LIBRARY, traced=waves)
 
 
-def interpreted(text):
+def interpreted(text, waves=False):
     """The same for Icarus Verilog."""
     def make(folder):
         (folder / "dut.v").write_text(text)
         get_runner("icarus").build(sources=[folder / "dut.v"], hdl_toplevel="dut", build_dir=folder / "made",
-                                   timescale=("1ns", "1ps"), log_file=folder / "build.log")
+                                   timescale=("1ns", "1ps"), log_file=folder / "build.log", waves=waves)
         return folder / "made"
 
-    return build_once(cache_folder() / f"icarus-{key(text)}", make) / "sim.vvp"
+    return build_once(cache_folder() / f"icarus-{key(text, waves)}", make) / "sim.vvp"
 
 
 def simulate(component, file, tests=None, without=(), inside=None, target="cells", **parameters):
@@ -77,7 +77,7 @@ def simulate(component, file, tests=None, without=(), inside=None, target="cells
     elif simulator == "verilator":
         program = verilated(elaboration.modules(component, "dut", target), signals, waves)
     else:
-        program = interpreted(elaboration.flat(component, "dut", target))
+        program = interpreted(elaboration.flat(component, "dut", target), waves)
     seed = os.environ.get("SEED") or str(random.SystemRandom().randrange(2**31))
     some = [test for one in chosen for test in one.generate_tests() if not gates or netlist.suits(test)]
     names = [test.fullname for test in (covering(some, seed) if BRIEF else some)]
@@ -100,11 +100,12 @@ def simulate(component, file, tests=None, without=(), inside=None, target="cells
         environment |= {"MUTANTS_JOB": json.dumps(job), "COCOTB_MAX_FAILURES": "1"}
         if not job["numbers"]:
             return
+    plusargs = [*(netlist.PLUSARGS if gates else ()), *([f"+dumpfile_path={folder / 'dut.fst'}"] if waves else ())]
     try:
         results = runner.test(
             hdl_toplevel="dut", test_module=modules, build_dir=program.parent, test_dir=folder, seed=seed, waves=waves,
             results_xml=str(folder / "results.xml"), log_file=folder / "run.log", hdl_toplevel_lang="verilog",
-            test_filter=f"^({'|'.join(map(re.escape, names))})$", plusargs=netlist.PLUSARGS if gates else (),
+            test_filter=f"^({'|'.join(map(re.escape, names))})$", plusargs=plusargs,
             extra_env=environment)
         count, failed = get_results(results)
         good = count > 0 and failed == 0
