@@ -242,7 +242,7 @@ def test_a_start_right_behind_a_soft_reset_has_a_plan_of_its_own(random):
     while environment.traffic()["read"][0] == first:
         launched += 20
         session.give_up(one, False, launched)
-    for delay, pause in product(range(launched - 60, launched - 20), range(1, 5)):
+    for delay, pause in product(range(launched - 60, launched - 30), range(1, 5)):
         environment.begin(MemoryBehaviour(), delay)
         session._begin(one, False, delay)
         environment.give_up()
