@@ -24,10 +24,10 @@ def step(eb: float) -> float:
     `eb` is the absolute error bound, 2^-126 or more; s / 2 is the bound that holds. Raises ValueError for a smaller
     bound, 0, a negative one and NaN. Infinity is a bound as well, and gives 2^112.
     """
-    largest = 2 * float(max(0, min(eb, int(LARGEST_STEP))) if isinstance(eb, int) else eb)  # an int may be any size
-    if not largest >= SMALLEST_STEP:
+    bound = min(eb, LARGEST_STEP)  # before it is a float, as an int may be of any size
+    if not bound >= SMALLEST_STEP / 2:
         raise ValueError(f"error bound is {eb}, legal are 2^-126 (1.18e-38) and more")
-    fraction, exponent = math.frexp(min(largest, LARGEST_STEP))
+    fraction, exponent = math.frexp(min(2 * float(bound), LARGEST_STEP))
     return math.ldexp(math.floor(math.ldexp(fraction, _BITS)), exponent - _BITS)
 
 

@@ -27,7 +27,6 @@ from tb.soak.session import Session, same, same_bytes
 QUEUED = chance.EQUIPPED
 OTHERS = [chance.SINGLE, chance.LARGE, chance.INDEPENDENT, chance.STORED, Accelerator(1, chance.JPEG_ACT, queue=2)]
 SIZE = 1 << 18
-CONTROL, STATUS, BUSY, START, RESET = 0x0C, 0x10, 1, 1, 2
 # Cycles between two tensors, at least and at most, by the number of lanes.
 GAPS = {1: (37, 38), 2: (37, 39), 3: (39, 41), 4: (37, 40)}
 LONG = 128  # rows of 64 values whose cycles hide the next plan, with three lanes
@@ -231,12 +230,12 @@ def test_a_soft_reset_just_when_a_scan_ends(random):
 
 
 @pytest.mark.regress
-def test_a_start_right_behind_a_soft_reset_has_a_plan_of_its_own(random):
+def test_a_start_right_after_a_soft_reset_has_a_plan_of_its_own(random):
     """Whenever the reset comes while the tensor before is planned, by a host as fast as the bus: what has to be waited
-    for after a plan is longer with many lanes, and ends before a reset does with few."""
+    for after a plan takes longer with more lanes; with few it ends before the reset does."""
     session, (mode,) = Session(chance.LARGE, random, size=SIZE), lane_modes("zvc")
-    environment, session.payload = session.environment, "stream"
-    one = Job.draw(random, draws.descriptor(random, mode, 3, (8, 64, 4, 2))).at(0x1000)
+    environment, driver, session.payload = session.environment, session.driver, "stream"
+    one = Job.draw(random, draws.descriptor(random, mode, driver.cdus, (8, 64, 4, 2))).at(0x1000)
     session.both(one)
     first, launched = environment.traffic()["read"][0], 0
     while environment.traffic()["read"][0] == first:
@@ -246,20 +245,20 @@ def test_a_start_right_behind_a_soft_reset_has_a_plan_of_its_own(random):
         environment.begin(MemoryBehaviour(), delay)
         session._begin(one, False, delay)
         environment.give_up()
-        environment.write(CONTROL, RESET)
+        run(driver.put(reset=1))
         environment.run(pause)
         environment.phase(IDLE)
         session._prepare(one, one.words, one.x)
         environment.phase(COMPRESSING)
-        environment.write(CONTROL, START)
+        run(driver.put(start=1))
         ended = environment.run(700)
-        if not ended and not environment.read(STATUS) & BUSY:  # it came during the reset
-            environment.write(CONTROL, START)
+        if not ended and run(driver.get("busy")) == [0]:  # it came during the reset
+            run(driver.put(start=1))
             ended = environment.run(700)
-        same(ended, True, f"the end of what starts behind a reset after {delay} cycles")
+        same(ended, True, f"end of the tensor that starts after a reset after {delay} cycles")
         environment.phase(IDLE)
         same_bytes(environment.take(), one.payload, "payload")
-        run(session.driver.put(done_pending=1, error_pending=1))
+        run(driver.put(done_pending=1, error_pending=1))
 
 
 @pytest.mark.parametrize("accelerator", [QUEUED, *regress(*OTHERS[:2])], ids=label)
