@@ -16,7 +16,14 @@ __all__ = ["Ring", "RingError"]
 
 class RingError(RuntimeError):
     """The ring has stopped: a memory access of its own failed, a tensor had an error and ``stop_on_error`` is set, or
-    the accelerator was reset. Or a tensor has no report."""
+    the accelerator was reset. Or a tensor has no report.
+
+    From :meth:`Ring.compress_many` and :meth:`Ring.decompress_many` it has ``results``, of the tensors that have ended,
+    and ``waiting``, the numbers of those behind them in the ring, which the next :meth:`Ring.start` runs.
+    """
+
+    results: Sequence[Result | AcceleratorError] = ()
+    waiting: Sequence[int] = ()
 
 
 class _Planner(Driver):
@@ -108,7 +115,8 @@ class Ring:
 
     async def compress_many(self, jobs: Sequence[Mapping[str, Any]]) -> list[Result | AcceleratorError]:
         """Compresses tensors, each described by the parameters of :meth:`compress`, and returns the result, or the
-        error, of each, in their order."""
+        error, of each, in their order. If the ring stops, the :class:`RingError` has the results so far. Each tensor is
+        released as it is added, which starts a ring that an error has stopped again."""
         return await self._many(self.compress, jobs)
 
     async def decompress_many(self, jobs: Sequence[Mapping[str, Any]]) -> list[Result | AcceleratorError]:
@@ -120,15 +128,25 @@ class Ring:
         """Releases each as soon as its descriptor is written, so that hardware works while others are planned. In a
         full ring one has to raise the interrupt."""
         numbers, every = [], max(self.size // 2, 1)
-        for index, job in enumerate(jobs):
-            numbers.append(await add(**{"notify": index % every == every - 1 or index == len(jobs) - 1, **job}))
-            await self.start()
         results: list[Result | AcceleratorError] = []
+        stop = None
+        try:
+            for index, job in enumerate(jobs):
+                numbers.append(await add(**{"notify": index % every == every - 1 or index == len(jobs) - 1, **job}))
+                await self.start()
+        except RingError as error:
+            stop = error
         for number in numbers:
             try:
                 results.append(await self.result(number))
             except AcceleratorError as error:
                 results.append(error)
+            except RingError as error:
+                stop = stop or error
+                break
+        if stop:
+            stop.results, stop.waiting = results, numbers[len(results) :]
+            raise stop
         return results
 
     @contextmanager

@@ -122,6 +122,23 @@ def test_tensors_one_by_one_and_a_ring_that_stops(simulator, driver, random):
         run(ring.result(number))
 
 
+def test_a_ring_that_stops_has_the_results_so_far(simulator, driver, random):
+    x = tensors(random, simulator, 6)
+    ring = run(Ring.open(driver, RING, 8, stop_on_error=True))
+    jobs = [job(k, one, "raw") for k, one in enumerate(x)]
+    jobs[2]["payload"] = jobs[2]["payload"][0], 0
+    with pytest.raises(RingError, match="stopped after tensor 2") as stop:
+        run(ring.compress_many(jobs))
+    ended = stop.value.results
+    assert [one.counters["bytes_in"] for one in ended[:2]] == [one.nbytes for one in x[:2]]
+    assert len(ended) == 3 and ended[2].code == ErrorCode.OVERFLOW
+    waiting = stop.value.waiting
+    assert list(waiting) == [3, 4, 5]
+    run(ring.start())
+    assert [run(ring.result(number)).counters["bytes_in"] for number in waiting] == [
+        one.nbytes for one in x[3:]]
+
+
 def test_what_cannot_be_is_refused(driver):
     for address, size, text in ((RING, 3, "size must be a power of two up to 8, not 3"), (RING, 16, "up to 8, not 16"),
                                 (RING + 32, 4, "address must be a multiple of 512"),
