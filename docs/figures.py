@@ -35,7 +35,7 @@ TORCH = (*(f"actcodec/torch/{name}.py" for name in (
 TORCH_MODES = ("sfpr", "sfpr-zvc", "jpeg-act", "jpeg-base", "division", "comet", "mx")
 SOURCES = {
     "bench": {**dict.fromkeys(("rates", "tensors", "offload", "cache"), (LANES, PAPER)), "streams": (LANES, ("comet",)),
-              **dict.fromkeys(("queue", "step", "best"), ((*LANES, "actcodec/bench/queued.py"), PAPER)),
+              **dict.fromkeys(("queue", "step", "batch", "best"), ((*LANES, "actcodec/bench/queued.py"), PAPER)),
               "coders": (LANES, ("jpeg-base",)), "speed": ((SAMPLE, "golden", "actcodec/bench/speed.py"), ())},
     "measured": {"beside": (OTHERS, ("jpeg-act", "sfpr-zvc", "comet")),
                  "quantizers": QUANTIZERS, "channels": QUANTIZERS,
@@ -157,6 +157,14 @@ def formal(labels):
     return [["-m", "formal", *sorted({entries[label]["unit"].split(" ")[0] for label in labels}), "--renew"]]
 
 
+def rates(labels):
+    images = {"step": "1", "batch": "16"}  # of sections that make bench leaves out, as they take long
+    runs = {"build/bench": []} if set(labels) - set(images) else {}
+    runs |= {f"build/{name}": ["--step", number] for name, number in images.items() if name in labels}
+    return [command for folder, options in runs.items() for command in (
+        ["-m", "actcodec", "bench", *options, "--output", folder], ["-m", "docs.rates", folder])]
+
+
 def sections(record):
     """{section: key of today} of a record that is measured on sources."""
     return {section: content.key(*places, modes=modes) for section, (places, modes) in SOURCES[record].items()}
@@ -179,8 +187,7 @@ KINDS = {
         ["-m", "actcodec.synth", "mutate", *sorted(labels), "--renew"]]),
     "proofs": Kind("proofs", lambda: {label: one["key"] for label, one in read("docs/records/proofs.json").items()
                                       if one["properties"]}, proof_keys, formal),
-    "bench": Kind("rates", lambda: recorded_sections("bench"), lambda _: sections("bench"), lambda _: [
-        ["-m", "actcodec", "bench", "--output", "build/bench"], ["-m", "docs.rates", "build/bench"]], quick=True),
+    "bench": Kind("rates", lambda: recorded_sections("bench"), lambda _: sections("bench"), rates, quick=True),
     "measured": Kind("ratios beside others", lambda: recorded_sections("measured"), lambda _: sections("measured"),
                      lambda labels: [["-m", f"docs.{name}"] for name in sorted(
                          {"quantizers" if label == "channels" else label for label in labels})], quick=True),

@@ -25,7 +25,8 @@ __all__ = ["DOCUMENTS", "RECORD", "load", "merge", "render"]
 ROOT = Path(__file__).resolve().parents[1]
 RECORD = ROOT / "docs/records/bench.json"
 WAYS = ("compress", "decompress")
-QUEUES = ("queue", "step", "best")  # what a ring runs: small tensors of a step, all of them, those of the best ratio
+# What a ring runs: small tensors of a step, all of them, of one sample and of several, those of the best ratio.
+QUEUES = ("queue", "step", "batch", "best")
 # Rows of the table of offload rates: what they are called, what the record calls them, and the paper's figure.
 LONG = (
     ("ResNet-20, zvc (cDMA+)", "cDMA+", "cDMA+"), ("ResNet-20, jpeg-act optL and sfpr-zvc", "JPEG-ACT optL", ""),
@@ -45,9 +46,7 @@ def merge(record, folder):
     if (rates := folder / "report.json").exists():
         report |= json.loads(rates.read_text())
     new = deepcopy(record)
-    queues = {section: [one for one in report["queued"]
-                        if section == ("best" if one["policy"] else "step" if one["minibatch"] else "queue")]
-              for section in QUEUES}
+    queues = {section: [one for one in report["queued"] if section == ran(one)] for section in QUEUES}
     ways = {section: [one for one in report["offload"] if (one["name"] in AT_CACHE) == (section == "cache")]
             for section in ("offload", "cache")}
     sections = [section for section, rows in (
@@ -90,6 +89,12 @@ def merge(record, folder):
     today = figures.sections("bench")
     new["keys"] = record.get("keys", {}) | {section: {"key": today[section], **stamp()} for section in sections}
     return new
+
+
+def ran(one):
+    """Which of :data:`QUEUES` a row of a report is."""
+    number = one["minibatch"]
+    return "best" if one["policy"] else "queue" if not number else "step" if number == 1 else "batch"
 
 
 def check(folder):

@@ -223,6 +223,30 @@ def test_what_the_bench_leaves_can_be_recorded(tmp_path):
     assert list(rates.speed(after))[2:] == ["| `raw` | 1.00 | 0.0000 | 10 | 20 | 2.0 | ratio |"]
 
 
+@pytest.mark.parametrize("minibatch, policy, section", [
+    (None, "", "queue"), (1, "", "step"), (16, "", "batch"), (16, "JPEG-ACT optH", "best")])
+def test_only_what_a_ring_has_run_is_of_today(tmp_path, minibatch, policy, section):
+    row = {"minibatch": minibatch, "policy": policy, "cdus": 2, "tensors": 1, "bytes": 2, "payload": 1, "ring": [9, 9],
+           "alone": []}
+    (tmp_path / "report.json").write_text(json.dumps({"queued": [row]}))
+    before = rates.load()
+    after = rates.merge(before, tmp_path)
+    assert {name for name in after["keys"] if after["keys"][name] != before["keys"].get(name)} <= {section}
+    assert after["keys"][section]["key"] == figures.sections("bench")[section]
+    assert {name for name in before if after[name] != before[name]} - {"keys"} == {section}
+    assert after[section] == before[section] | {f"{minibatch or 1}, 2": {
+        name: row[name] for name in ("tensors", "bytes", "payload", "ring", "alone")}}
+
+
+def test_a_step_is_measured_by_its_own_command():
+    commands = figures.KINDS["bench"].commands
+    assert [" ".join(one) for one in commands(["step", "batch"])] == [
+        "-m actcodec bench --step 1 --output build/step", "-m docs.rates build/step",
+        "-m actcodec bench --step 16 --output build/batch", "-m docs.rates build/batch"]
+    assert [" ".join(one) for one in commands(["rates", "coders"])] == [
+        "-m actcodec bench --output build/bench", "-m docs.rates build/bench"]
+
+
 @pytest.mark.parametrize("report, sources, said", [
     ("report.json", None, None), ("report.json", "cycles.py", "before cycles.py was written: run make bench"),
     ("speed.json", "cycles.py", None), ("speed.json", "golden/a.py", "before golden/a.py was written"),
