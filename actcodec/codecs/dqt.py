@@ -132,17 +132,26 @@ class Table:
             raise UserError(f"{source.text}: {error}") from error
 
     def pack(self) -> bytes:
-        """Length of the name, name, and the numbers, row-major, least significant bit first."""
+        """Length of the name, name, and the numbers."""
         name = self.name.encode()
-        bits = self.numbers.reshape(64, 1) >> np.arange(self.bits, dtype=np.uint8) & 1
-        return bytes([len(name)]) + name + np.packbits(bits.ravel(), bitorder="little").tobytes()
+        return bytes([len(name)]) + name + self.packed()
 
     @classmethod
     def unpack(cls, take: Callable[[int, str], bytes]) -> Any:
         name = take(take(1, "DQT's name")[0], "DQT's name").decode()
+        return cls(name, cls.unpacked(take).reshape(8, 8))
+
+    def packed(self) -> bytes:
+        """The numbers, row-major, least significant bit first."""
+        bits = self.numbers.reshape(64, 1) >> np.arange(self.bits, dtype=np.uint8) & 1
+        return np.packbits(bits.ravel(), bitorder="little").tobytes()
+
+    @classmethod
+    def unpacked(cls, take: Callable[[int, str], bytes]) -> NDArray[np.uint8]:
+        """The numbers of what ``take`` returns: uint8 [64]."""
         bits = np.unpackbits(np.frombuffer(take(8 * cls.bits, "DQT"), np.uint8), bitorder="little")
         weights = 1 << np.arange(cls.bits, dtype=np.uint8)
-        return cls(name, (bits.reshape(8, 8, cls.bits) * weights).sum(axis=-1, dtype=np.uint8))
+        return (bits.reshape(64, cls.bits) * weights).sum(axis=-1, dtype=np.uint8)
 
 
 class Dqt(Table):
@@ -212,6 +221,18 @@ class Steps(Table):
             return cls.check(source.number)
         except ValueError as error:
             raise UserError(f"--dqt {source.text}: {error}") from error
+
+    def packed(self) -> bytes:
+        """Behind a 0, which no step is, the one that all frequencies have; otherwise all 64."""
+        one = self.numbers[0, 0]
+        return bytes([0, one]) if np.all(self.numbers == one) else super().packed()
+
+    @classmethod
+    def unpacked(cls, take: Callable[[int, str], bytes]) -> NDArray[np.uint8]:
+        first = take(1, "DQT")
+        if first == b"\0":
+            return np.full(64, take(1, "DQT")[0], np.uint8)
+        return np.frombuffer(first + take(63, "DQT"), np.uint8)
 
     @property
     def table(self) -> NDArray[np.float64]:

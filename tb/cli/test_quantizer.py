@@ -27,6 +27,11 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+def fields(quarters):
+    """How a file has steps: all of them, or behind a 0 the one that there is."""
+    return bytes(quarters if len(set(quarters)) > 1 else [0, quarters[0]])
+
+
 def lane(coder):
     return "jpeg-act-div" if coder == "zvc" else f"jpeg-act-div-{coder}"
 
@@ -42,7 +47,7 @@ def test_files_and_tensors_are_goldens(coder, name):
         table = encoded.code.word.to_bytes({"nibble": 11, "rice": 8}[coder], "little") if encoded.code else b""
         assert container.pack(c) == sealed(
             b"\x89ACT" + bytes([1, CODES[coder], 3, 4]) + len(encoded.payload).to_bytes(8, "little")
-            + struct.pack("<4I", *x.shape) + bytes([len(name)]) + name.encode() + bytes(quarters.ravel().tolist())
+            + struct.pack("<4I", *x.shape) + bytes([len(name)]) + name.encode() + fields(quarters.ravel().tolist())
             + words(encoded.scales) + table + encoded.payload)
         back = actcodec.decompress(container.unpack(container.pack(c)))
         np.testing.assert_array_equal(back, reference.decompress(encoded))
@@ -105,7 +110,7 @@ def test_info_modes_and_evaluate(folder):
     run("compress x.npy x.act --mode jpeg-act --quantizer div --coder nibble --dqt 8")
     facts = json.loads(run("info x.act --json"))
     assert (facts["mode"], facts["dqt"], facts["coder"], facts["quantizer"]) == ("jpeg-act", "8", "nibble", "div")
-    assert facts["side_bytes"] == SIDE + 1 + 1 + 64 + 2 * 3 + 11 + 4
+    assert facts["side_bytes"] == SIDE + 1 + 1 + 2 + 2 * 3 + 11 + 4
     rows = json.loads(run("evaluate x.npy --mode jpeg-act --quantizer div --dqt optH --coder rice "
                           "--dead-zone 0 --dead-zone 2 --json"))
     assert [row["label"] for row in rows] == [f"jpeg-act optH rice div {zone}" for zone in (0, 2)]
@@ -220,11 +225,13 @@ def test_a_number_is_not_taken_for_a_file(folder, mode, what):
     assert f"unknown DQT '23.5': {what}" in run(f"compress x.npy out --mode {mode} --dqt 23.5", 2)
 
 
-@pytest.mark.parametrize("at, value, what", [
-    (SIDE + 5, 0, "needs quarters, 2 to 255"), (SIDE + 5 + 63, 1, "2 to 255"), (SIDE + 1, 0xFF, "invalid"),
-    (5, 63, "mode 63"), (5, 34, "ends within"), (6, 9, "9 CDUs")])
-def test_a_wrong_field_in_a_file_is_refused(folder, at, value, what):
-    run("compress x.npy x.act --mode jpeg-act --quantizer div")
+@pytest.mark.parametrize("dqt, at, value, what", [
+    ("optH", SIDE + 5 + 63, 1, "needs quarters, 2 to 255"), ("optL", SIDE + 5 + 1, 1, "needs quarters, 2 to 255"),
+    ("optH", SIDE + 5, 0, "bytes more than its header says"), ("optL", SIDE + 5, 2, "needs quarters, 2 to 255"),
+    ("optL", SIDE + 1, 0xFF, "invalid"), ("optL", 5, 63, "mode 63"), ("optL", 5, 34, "ends within"),
+    ("optL", 6, 9, "9 CDUs")])
+def test_a_wrong_field_in_a_file_is_refused(folder, dqt, at, value, what):
+    run(f"compress x.npy x.act --mode jpeg-act --quantizer div --dqt {dqt}")
     data = bytearray((folder / "x.act").read_bytes()[:-4])
     data[at] = value
     (folder / "bad.act").write_bytes(sealed(bytes(data)))

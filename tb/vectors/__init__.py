@@ -117,5 +117,6 @@ def files():
 
 
 def old_files():
-    """The same of codes that are no longer written: their files stay as they are."""
+    """The same of what is no longer written, a code and 64 equal steps: these files stay as they are."""
     yield FILES / "binarize.act", "brc", {}
+    yield FILES / "jpeg-act-div-rice-64-steps.act", "jpeg-act", {"quantizer": "div", "coder": "rice"}
