@@ -49,39 +49,41 @@ def codes_of(formats):
     return (CODES,) if CODES in formats else ()
 
 
-def widen(m, word, form, chosen):
-    """The float32, exactly, that a word of 16 bits in the format ``form`` is, without its sign: pairs of a condition,
-    which holds only if ``chosen`` does, and of bits, up to 31. The or of those whose conditions hold is the result.
+def widen(m, word, selects):
+    """The float32, exactly, that a word of 16 bits is, without its sign: pairs of a condition and of bits, up to 31.
+    The or of those whose conditions hold is the result. ``selects`` is {:class:`Format` of 16 bits: whether it is this
+    one}; without one of them no condition holds.
 
     Subnormal numbers become normal; payloads of NaNs keep their place at the top.
     """
-    if form is Format.BFLOAT16:
-        return [(chosen, Cat(Const(0, 16), word[:15]))]
+    bfloat, half = (selects.get(form, Const(0, 1)) for form in (Format.BFLOAT16, Format.FLOAT16))
     mantissa, exponent = word[:10], word[10:15]
-    # The significand is shifted up until its first one is out: by a place, or by 2 to 10 if the number is subnormal.
+    # The significand of a float16 is shifted up until its first one is at the top: by up to 10 if it is subnormal.
     normal = wire(m, exponent.any())
     bits = start = Cat(mantissa, normal)
-    eight = wire(m, ~start[3:].any())
-    four = wire(m, ~start[7:].any() & ~eight)
-    two = wire(m, ~(start[9:].any() | (four & start[5:7].any()) | (eight & start[1:3].any())))
-    for step, moves in ((8, eight), (4, four), (2, two)):
+    eight = wire(m, half & ~start[3:].any())
+    four = wire(m, half & ~start[7:].any() & ~eight)
+    for step, moves in ((8, eight), (4, four)):
         moved = Cat(Const(0, step), bits)[:11]
         top = bits[-step:] | (moved[-step:] & moves.replicate(step))  # where nothing is, if it moves
         bits = wire(m, Cat(Mux(moves, moved, bits)[:-step], top))
-    one = wire(m, ~bits[10])
+    two = wire(m, ~bits[9:].any())  # or three
+    # By three is where a bfloat16's mantissa is.
+    places = (half & bits[10], half & ~bits[10] & bits[9], half & two & bits[8], bfloat | (half & two & ~bits[8]))
     # The bias of float32 is larger by 112: the top bit of the exponent moves up, and its complement is in between. Of a
     # subnormal number it is 113 less the places.
-    between = wire(m, ~exponent[4] | exponent.all())
-    less = Cat(~one, two, four ^ two, eight ^ (four | two), mantissa[9], Const(3, 2))
-    return [(wire(m, chosen & ~one), Cat(Const(0, 13), bits[:10])),
-            (wire(m, chosen & one), Cat(Const(0, 14), bits[:9])),
-            (wire(m, chosen & normal), Cat(Const(0, 23), exponent[:4], between.replicate(3), exponent[4])),
-            (wire(m, chosen & ~normal & mantissa.any()), Cat(Const(0, 23), less))]
+    some = bits[7:].any()  # that is, no zero
+    between = wire(m, some & (~exponent[4] | exponent.all()))
+    less = Cat(bits[10] | (two & bits[8]), two, four ^ two, eight ^ (four | two))
+    return [*((wire(m, holds), Cat(Const(0, 13 + k), bits[: 10 - k])) for k, holds in enumerate(places)),
+            (bfloat, Cat(Const(0, 23), word[7:15])),
+            (half, Cat(Const(0, 23), exponent[:4], between & (normal | mantissa[9]), between, between, exponent[4])),
+            (wire(m, half & ~normal & some), Cat(Const(0, 23), less))]
 
 
 def rounding(m, word, selects, others):
-    """First half of rounding a float32 word: 16 bits, and whether one is to be added to them, which is all that
-    :func:`round_up` does. To nearest, ties to even.
+    """First half of rounding a float32 word, to nearest, ties to even: 16 bits, the guard bit, and whether a bit behind
+    that is set, for :func:`round_up`.
 
     ``selects`` is {:class:`Format` of 16 bits: whether it is this one}; ``others`` are pairs of a condition and of 16
     bits to which nothing is added. At most one of all these holds.
@@ -89,39 +91,35 @@ def rounding(m, word, selects, others):
     What rounds to more than the largest number becomes infinity, subnormal numbers are made, and a NaN keeps its sign
     and upper bits and is quiet.
     """
+    bfloat, half = (selects.get(form, Const(0, 1)) for form in (Format.BFLOAT16, Format.FLOAT16))
     mantissa, exponent, sign = word[:23], word[23:31], word[31]
+    low, middle, top = exponent[:4], exponent[4:7], exponent[7]
     special = wire(m, exponent.all())
     below = wire(m, mantissa[:12].any())
-    behind = wire(m, below | mantissa[12:15].any())
-    nan = wire(m, special & (behind | mantissa[15:22].any()))  # at least, if its next bit is not set anyway
-    # Of each: whether a bit below the guard bit is set, the guard bit, and the 16 bits.
-    ways = [(holds, Cat(Const(0, 2), bits)) for holds, bits in others]
-    if Format.BFLOAT16 in selects:
-        ways.append((selects[Format.BFLOAT16], Cat(behind, word[15:22], word[22] | nan, word[23:])))
-    if Format.FLOAT16 in selects:
-        half, low, middle, top = selects[Format.FLOAT16], exponent[:4], exponent[4:7], exponent[7]
-        # The bias of float32 is larger by 112: the low bits of the exponent stay, and the top one follows them.
-        large = wire(m, top & (middle.any() | low.all()) & ~special)
-        small = wire(m, ~top & ~(middle.all() & low.any()))  # below the smallest normal number
-        # There the significand is shifted by 113 less the exponent, 1 to 13 places. Beyond that nothing remains.
-        deep = wire(m, half & ~top & middle[1:].all() & Mux(middle[0], ~low.any(), low[2:].any()))
-        one, two, four, eight = ~low[0], low[1], low[1] ^ low[2], low[3] ^ (low[1] | low[2])
-        bits = Cat(mantissa[12:], 1)
-        tail, beyond = below, below | bits[:8].any()  # bits below the guard bit; and when shifted by 8 more
-        for step, moves in ((4, wire(m, four & small)), (2, wire(m, two & small))):
-            tail, beyond = tail | (moves & bits[:step].any()), beyond | (moves & bits[8 : 8 + step].any())
-            bits = wire(m, Mux(moves, bits >> step, bits))
-        normal = wire(m, half & ~small & ~large)
-        ways += [(wire(m, normal | (deep & ~eight & ~one)), Cat(tail, bits[:11])),
-                 (wire(m, deep & ~eight & one), Cat(tail | bits[0], bits[1:])),
-                 (wire(m, deep & eight & ~one), Cat(beyond, bits[8:])),
-                 (wire(m, deep & eight & one), Cat(beyond | bits[8], bits[9:])),
-                 (normal, Cat(Const(0, 12), low, top)), (wire(m, half & large), Const(31 << 12)),
-                 (wire(m, half & nan), Const(1 << 11)), (half, Cat(Const(0, 17), sign))]
-    bits = wire(m, choose(ways))
-    return bits[2:], bits[1] & ~special & (bits[0] | bits[2])
+    nan = wire(m, special & (below | mantissa[12:22].any()))  # at least, if its next bit is not set anyway
+    # The bias of float32 is larger by 112 than float16's: the low bits of the exponent stay, and the top one follows.
+    large = wire(m, half & top & (middle.any() | low.all()) & ~special)
+    normal = wire(m, half & Mux(top, ~(middle.any() | low.all()) | special, middle.all() & low.any()))
+    # Below the smallest normal number the significand is shifted by 113 less the exponent, 1 to 11 places. Beyond that
+    # nothing remains.
+    deep = wire(m, half & ~top & middle[1:].all() & Mux(middle[0], ~low.any(), low[3] | low[1:3].all()))
+    four = wire(m, deep & low[3] & (low[1] ^ low[2]))
+    eight = wire(m, deep & (low[3] ^ low[2]) & ~(low[1] ^ low[2]))
+    bits = Cat(mantissa[12:], deep)
+    tail = wire(m, below | ((four | eight) & bits[:4].any()) | (eight & bits[4:8].any()))
+    bits = wire(m, choose([(~(four | eight), bits), (four, bits >> 4), (eight, bits >> 8)]))
+    # By three is where a bfloat16's mantissa is.
+    places = (normal | (deep & low[0] & ~low[1]), deep & ~low[0] & ~low[1], deep & low[0] & low[1],
+              bfloat | (deep & ~low[0] & low[1]))
+    # Of each: whether the last shift moves a one behind the guard bit, the guard bit, and the 16 bits.
+    bits = wire(m, choose([
+        *((holds, Cat(Const(0, 2), bits)) for holds, bits in others),
+        *((wire(m, holds), Cat(bits[:k].any(), bits[k:])) for k, holds in enumerate(places)),
+        (normal, Cat(Const(0, 12), low, top)), (large, Const(31 << 12)), (wire(m, half & nan), Const(1 << 11)),
+        (bfloat, Cat(Const(0, 8), nan, exponent)), (wire(m, bfloat | half), Cat(Const(0, 17), sign))]))
+    return bits[2:], bits[1] & ~special, tail | bits[0]
 
 
-def round_up(digits, up):
+def round_up(digits, guard, tail):
     """Second half: the word of 16 bits. A carry goes on into the exponent, and from the largest number to infinity."""
-    return Cat((digits[:15] + up)[:15], digits[15])
+    return Cat((digits[:15] + (guard & (tail | digits[0])))[:15], digits[15])

@@ -55,20 +55,22 @@ class Narrow(wiring.Component):
         wide, byte = wire(m, self.format == Format.FLOAT32), wire(m, self.format == Format.INT8)
         plain = wire(m, self.plain & ~wide & ~byte)
         halves = {form: wire(m, (self.format == form) & ~self.plain) for form in self.formats if form != Format.INT8}
-        sector, codes, low, ups = Cat(self.i.p), Cat(word[:8] for word in self.i.p), [], []
+        sector, codes, low, behind = Cat(self.i.p), Cat(word[:8] for word in self.i.p), [], []
         for k, word in enumerate(self.i.p) if halves else ():
             ways = [(wide, sector.word_select(k, 16)), (plain, word[:16])]
             if Format.INT8 in self.formats and k < 4:
                 ways.append((byte, codes.word_select(k, 16)))
-            bits, up = rounding(m, word, halves, ways)
+            bits, *rest = rounding(m, word, halves, ways)
             low.append(bits)
-            ups.append(up)
+            behind += rest
         if not halves:
             low = Mux(byte, codes, sector[:64]), sector[64:128]
-        # Of a 16-bit format only the low half changes, and only there something is added.
-        low, high, *ups = pipe.stage(Cat(low), sector[128:], *([Cat(ups)] if halves else []))
+        # Of a 16-bit format only the low half changes, and only there something is added. The upper half, which means
+        # nothing then, has what rounding needs for that.
+        size = len(behind)
+        low, high = pipe.stage(Cat(low), Cat(Mux(wide, sector[128:][:size], Cat(behind)), sector[128 + size :]))
         if halves:
-            low = Cat(round_up(low.word_select(k, 16), ups[0][k]) for k in range(8))
+            low = Cat(round_up(low.word_select(k, 16), high[2 * k] & ~wide, high[2 * k + 1]) for k in range(8))
         m.d.comb += self.o.p.as_value().eq(Cat(low, high))
         pipe.finish()
         return m

@@ -66,7 +66,7 @@ class Widen(wiring.Component):
                 words.append(Cat(Mux(byte, code, source[k][:8]), source[k][8:]))
                 continue
             ways = [(wide, source[k]), (plain, half), (signs, Cat(Const(0, 31), half[15])),
-                    *(way for form, chosen in halves.items() for way in widen(m, half, form, chosen))]
+                    *widen(m, half, halves)]
             if Format.INT8 in self.formats:
                 ways.append((byte, code))
             words.append(choose(ways))

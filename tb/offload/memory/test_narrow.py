@@ -44,8 +44,10 @@ def around(random, form):
     bits = np.unique((points[:, None] + [-1, 0, 1]) & 0xFFFF_FFFF).astype(np.uint32)
     halfway = random.integers(113, 143, (64, 1)) << 23 | random.integers(most, size=(64, 1)) << 22 - MANTISSA[form]
     beyond = halfway | 1 << np.arange(22 - MANTISSA[form])  # by a single bit, in any lane
+    ties = subnormal[1::2][np.append(np.arange(32), random.integers(1024, size=32))].astype(np.int64)[:, None]
+    beyond = np.append(beyond, ties | 1 << np.arange(22))
     special = np.repeat(0xFF << 23 | np.append(0, 1 << np.arange(23)), 64)  # infinities, and NaNs by a single bit
-    return random.permutation(np.concatenate([bits, beyond.ravel(), special]).astype(np.uint32)).view(np.float32)
+    return random.permutation(np.concatenate([bits, beyond, special]).astype(np.uint32)).view(np.float32)
 
 
 def random_values(random, count):
