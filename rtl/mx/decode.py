@@ -71,8 +71,7 @@ class Decode(wiring.Component):
         with m.If(self.rows.valid & self.rows.ready):
             m.d.sync += [row.eq(row + 1), held.eq(scale)]
 
-        content = self._wire(Mux(self.empty, 0, self.rows.p.data.as_value()))
-        lanes = [self._normal(m, self._wire(code)) for code in self._codes(content)]
+        lanes = [self._normal(m, self._wire(code)) for code in self._codes(self.rows.p.data.as_value())]
         *values, scale, last = pipe.stage(*(value for lane in lanes for value in lane), scale, self.rows.p.last)
         size = len(lanes[0])
         lanes = [self._scaled(scale, *values[size * k :][:size]) for k in range(LANES)]
@@ -98,8 +97,9 @@ class Decode(wiring.Component):
 
     def _normal(self, m, code):
         """Sign, exponent less that of the scale (in two's complement), mantissa behind the leading one with its first
-        bit at the top, and whether the element is zero, infinite, not a number."""
-        sign, wire = code[-1], self._wire
+        bit at the top, and whether the element is zero, infinite, not a number. An empty row has only zeros, whatever
+        their exponents and mantissas."""
+        sign, wire, there = code[-1], self._wire, ~self.empty
         integers = [form for form in self.formats if form.integer]
         magnitude = wire(code[:-1])
         if integers:  # -128 is a magnitude of 8 bits
@@ -126,7 +126,7 @@ class Decode(wiring.Component):
                                 [form for form in self.formats if form.infinity is not None])
         number = self._choose(lambda form: magnitude > (form.largest if form.infinity is None else form.infinity),
                               [form for form in self.formats if form.nan is not None])
-        return sign, found[:7], found[7:13], found[13], infinite[0], number[0]
+        return sign & there, found[:7], found[7:13], found[13] | self.empty, infinite[0] & there, number[0] & there
 
     def _scaled(self, scale, sign, exponent, mantissa, zero, infinite, number):
         """The upper bits of the word."""
