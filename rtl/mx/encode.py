@@ -313,7 +313,7 @@ class Encode(wiring.Component):
         above = self._by_mantissa(lambda bits: Cat(mantissa[:bits], field[: size - bits]))
         # Below, the leading one shows, and all moves down: by one place for 0, by two and more for a negative field.
         whole = wire(Cat(guard, self._by_mantissa(lambda bits: Cat(mantissa[:bits], 1))))
-        lost, down = tail | whole[:2].any(), whole[2:]
+        lost, down = whole[:2].any(), whole[2:]
         for bit in range(3):
             by = ~field[bit]
             lost |= by & down[: 1 << bit].any()
@@ -325,13 +325,14 @@ class Encode(wiring.Component):
         if any(form.name == "e4m3" for form in self.formats):  # whose largest code but one is NaN's
             saturates |= (self._any(lambda form: form.name == "e4m3") & normal & field[:4].all()
                           & mantissa[:3].all())
-        # Whether a bit below the guard bit is set, which matters only if the guard bit is; the guard bit; and the code.
+        # Whether the shift moves a one behind the guard bit, which matters only if the guard bit is set; the guard bit;
+        # and the code.
         bits = wire(choose([
-            (normal, Cat(tail, guard, above)), (zero, Cat(tail | whole[0], whole[1:])), (below, Cat(lost, down)),
+            (normal, Cat(Const(0, 1), guard, above)), (zero, whole), (below, Cat(lost, down)),
             (infinite, Cat(Const(0, 2), self._constant(
                 lambda form: form.largest if form.infinity is None else form.infinity))),
             (number, Cat(Const(0, 2), self._constant(lambda form: form.nan or 0)))]))
-        return [bits[2 : 2 + size], bits[1], bits[0], sign & ~number & ~hidden, saturates]
+        return [bits[2 : 2 + size], bits[1], bits[0] | tail, sign & ~number & ~hidden, saturates]
 
     def _round(self, magnitude, guard, tail, sign, saturates):
         """The code, and whether it is the greatest one because the value was beyond it."""
