@@ -1,8 +1,10 @@
 """Byte chunks, and the packer that turns a stream of partly filled ones into full words."""
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+
+from actcodec.rtl.common.target import target
 
 __all__ = ["Packer", "check_sizes", "chunk_layout"]
 
@@ -108,10 +110,15 @@ class Packer(wiring.Component):
         ]
 
         # The chunk, moved up by the level modulo a word. A level of a word and more puts it one word higher.
+        # For LUTs, of which that takes fewer, it is turned within a word: lanes below the level are of the next one.
+        turns = target(platform) == "lut" and capacity == word
         shifted = self.i.p.data.as_value()
+        if turns:
+            shifted = Cat(shifted, Const(0, unit * (word - i_size)))
         for bit in range((word - 1).bit_length()):
-            step = Signal(len(shifted) + (unit << bit), name=f"shifted_{1 << bit}")
-            m.d.comb += step.eq(Mux(level[bit], shifted << (unit << bit), shifted))
+            step = Signal(len(shifted) + (0 if turns else unit << bit), name=f"shifted_{1 << bit}")
+            moved = shifted.rotate_left(unit << bit) if turns else shifted << (unit << bit)
+            m.d.comb += step.eq(Mux(level[bit], moved, shifted))
             shifted = step
         high = level >= word
 
@@ -128,6 +135,15 @@ class Packer(wiring.Component):
                 closing.eq(ends & beyond),
                 level.eq(Mux(beyond, total - word, only(~ends, total))),
             ]
+            if turns:
+                stays, wraps = taking & ~load, taking & (beyond | ~load)
+                for k in range(word):
+                    below, waits, comes = level > k, rest.word_select(k, unit), shifted.word_select(k, unit)
+                    m.d.sync += [
+                        o.data.as_value().word_select(k, unit).eq(Mux(taking & ~below, comes, waits)),
+                        waits.eq(only(~load, waits) | only(Mux(below, wraps, stays), comes)),
+                    ]
+                return m
             m.d.sync += [
                 o.data.as_value().eq(rest | only(taking & ~high, shifted)),
                 rest.eq(only(~load, rest) | only(beyond, rest >> unit * word)

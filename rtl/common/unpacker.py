@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common.onehot_shift import Digits, window
 from actcodec.rtl.common.packer import check_sizes, chunk_layout
+from actcodec.rtl.common.target import target
 
 __all__ = ["Unpacker", "window_layout"]
 
@@ -95,13 +96,16 @@ class Unpacker(wiring.Component):
         stored = Signal(range(count + 1))  # words, with those that the last piece passed
         # The place of the next granule, from the first word on. Its top digit, of ``step`` values for each word, says
         # how many words the last piece passed.
-        step = 1 << (word.bit_length() - 1) % 2
-        sizes = [2] * ((word.bit_length() - 1) // 2)
+        bits = word.bit_length() - 1
+        # A LUT chooses one of two: of four, it takes three LUTs and as many levels as two digits of one bit.
+        sizes = [1] * bits if target(platform) == "lut" else [2] * (bits // 2)
+        step = 1 << bits - sum(sizes)
         place = Digits([*sizes, (step * (most + 1) - 1).bit_length()], word * (most + 1), "place")
         top = place.signals[-1]
         passed = [top[j * step :][:step].any() for j in range(most + 1)]
         within = Cat(top[k::step].any() for k in range(step))  # the top digit, words left out
-        offset = Cat(Cat(digit[1::2].any(), digit[2:].any()) for digit in place.signals[:-1])
+        offset = Cat(Cat(digit[1::2].any(), *([digit[2:].any()] if len(digit) > 2 else []))
+                     for digit in place.signals[:-1])
         if step == 2:
             offset = Cat(offset, within[1])
         # Granules from that place on; less than none where zeros were taken for what the stream had no more of.

@@ -7,12 +7,13 @@ import pytest
 from actcodec.rtl.common.packer import Packer
 from tb.harness import PATTERNS, STALLS, Bench, chunk, chunks, parameters, regress, rng, simulate
 
-CONFIGURATIONS = [(1, 16, 16), *regress((4, 40, 32), (1, 40, 32), (2, 4, 8))]
+CONFIGURATIONS = [(1, 16, 16), *regress((4, 40, 32), (1, 40, 32), (1, 16, 32), (2, 4, 8))]
 
 
+@pytest.mark.parametrize("target", ["cells", *regress("lut")])
 @pytest.mark.parametrize("granule, i_size, o_size", CONFIGURATIONS)
-def test_packer(granule, i_size, o_size):
-    simulate(Packer(granule, i_size, o_size), __file__, granule=granule, i_size=i_size, o_size=o_size)
+def test_packer(granule, i_size, o_size, target):
+    simulate(Packer(granule, i_size, o_size), __file__, target=target, granule=granule, i_size=i_size, o_size=o_size)
 
 
 @pytest.mark.parametrize("name, sizes", [

@@ -46,9 +46,10 @@ class Taker(wiring.Component):
         return m
 
 
+@pytest.mark.parametrize("target", ["cells", *regress("lut")])
 @pytest.mark.parametrize("granule, i_size, o_size", CONFIGURATIONS)
-def test_unpacker(granule, i_size, o_size):
-    simulate(Taker(granule, i_size, o_size), __file__, granule=granule, i_size=i_size, o_size=o_size)
+def test_unpacker(granule, i_size, o_size, target):
+    simulate(Taker(granule, i_size, o_size), __file__, target=target, granule=granule, i_size=i_size, o_size=o_size)
 
 
 @pytest.mark.parametrize("name, sizes", [

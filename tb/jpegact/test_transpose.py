@@ -7,9 +7,10 @@ from actcodec.rtl.jpegact.transpose import Transpose
 from tb.harness import PATTERNS, STALLS, Bench, beats, parameters, regress, rng, simulate, unpack
 
 
-@pytest.mark.parametrize("width, transposes", [(18, True), *regress((8, True), (32, False))])
-def test_transpose(width, transposes):
-    simulate(Transpose(width, transposes), __file__, width=width, transposes=transposes)
+@pytest.mark.parametrize("width, transposes, target", [
+    (18, True, "cells"), *regress((8, True, "cells"), (32, False, "cells"), (8, True, "lut"))])
+def test_transpose(width, transposes, target):
+    simulate(Transpose(width, transposes), __file__, target=target, width=width, transposes=transposes)
 
 
 @pytest.mark.parametrize("width", [0, -1, 1.5, None])

@@ -65,9 +65,10 @@ def lane(word):
     return {1: 8, 2: 32, 4: 32}[word]
 
 
-@pytest.mark.parametrize("word", [1, 4, *regress(2)])
-def test_zvc(word):
-    simulate(Codec(word), __file__, word=word)
+@pytest.mark.parametrize("word, target", [(1, "cells"), (4, "cells"), *regress((2, "cells"), (1, "lut"), (2, "lut"),
+                                                                             (4, "lut"))])
+def test_zvc(word, target):
+    simulate(Codec(word), __file__, target=target, word=word)
 
 
 @pytest.mark.parametrize("unit", [Zvc, Encoder, Decoder])

@@ -1,9 +1,11 @@
 """The row cutter: a stream of bytes as the rows of its blocks."""
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from actcodec.rtl.common.onehot_shift import choose
+from actcodec.rtl.common.target import target
 from actcodec.rtl.common.unpacker import window_layout
 from actcodec.rtl.offload.control.config import Chosen, check_blocks, config_layout, rows_layout
 from actcodec.rtl.offload.wire.block_format import MASK
@@ -26,7 +28,8 @@ class RowCutter(wiring.Component):
     splitter does for several CDUs.
 
     It takes the mask of the first block on its own; then the bytes of a row in every cycle, and together with those of
-    row 7 the mask of the next block, which lies after them.
+    row 7 the mask of the next block, which lies after them. Made for LUTs, it takes as many bytes of a mask as an item
+    has in its place, and the others with row 0.
 
     Throughput: one row a cycle, hence 8 cycles a block (and one more for a tensor of blocks with a mask). Latency: none
     from a row's bytes to the row. Buffering: a mask. Combinational paths: ``bytes.valid`` and ``bytes.p`` to ``o``,
@@ -92,7 +95,7 @@ class RowCutter(wiring.Component):
         # row 7 the count also says where the next mask is.
         ahead = Signal(range(9))
         next_mask = Signal()  # the transfer has the mask of the next block in it
-        content = self.bytes.p.data.as_value()
+        content = data = self.bytes.p.data.as_value()
         accepted = Signal()
 
         def by_item(value, other):
@@ -103,27 +106,49 @@ class RowCutter(wiring.Component):
         def size(count):
             return by_item(lambda item: count << item.bit_length() - 1, lambda mode: mode.format.row)
 
+        front, whole, head = MASK, mask, size(sum(mask[:8]))
+
+        def behind(item):
+            """The front of the next mask: what lies after the row's items."""
+            return content.bit_select(ahead << item.bit_length() + 2, 8 * MASK)
+
+        if target(platform) == "lut":
+            # Of a mask, only what row 0 needs lies after a row, at any place; the others come in front of row 0. The
+            # place is one-hot, as the slowest path ends there; of rows 1 to 7, whose masks are here a cycle ahead.
+            front = min((mode.format.item for mode in self.modes if _masked(mode)), default=MASK)
+            begins = masked & (row == 0)
+            data = Mux(begins, content[8 * (MASK - front) :], content)
+            whole = Cat(mask[: 8 * front], Mux(begins, content, mask[8 * front :])[: 8 * (MASK - front)])
+            head += Mux(masked, MASK - front, 0)
+            after = Signal(9)
+            with m.If(accepted):
+                m.d.sync += after.eq(1 << sum(mask[8:16]))
+            with m.If(self.start):
+                m.d.sync += after.eq(1)
+
+            def behind(item):
+                return choose((after[k], content[8 * item * k :][: 8 * front]) for k in range(9))
+
         m.d.comb += [
             next_mask.eq(masked & (first | ((row == 7) & ~final))),
-            self.take.eq(Mux((row == 0) & ~first, size(sum(mask[:8])), size(ahead) + Mux(next_mask, MASK, 0))),
+            self.take.eq(Mux((row == 0) & ~first, head, size(ahead) + Mux(next_mask, front, 0))),
             self.bytes.ready.eq(self.active & (first | self.o.ready)),
             accepted.eq(self.bytes.valid & self.bytes.ready),
             self.o.valid.eq(self.bytes.valid & self.active & ~first),
-            self.o.p.data.as_value().eq(content),
+            self.o.p.data.as_value().eq(data),
             self.o.p.mask.eq(mask[:8]),
             self.o.p.last.eq((row == 7) & final),
             self.short.eq(accepted & self.bytes.p.short),
         ]
         m.d.sync += final.eq(remaining == 0)
         with m.If(accepted):
-            m.d.sync += [first.eq(0), mask.eq(mask[8:]), ahead.eq(sum(mask[8:16]))]
+            m.d.sync += [first.eq(0), mask.eq(whole[8:]), ahead.eq(sum(whole[8:16]))]
             with m.If(~first):
                 m.d.sync += [row.eq(row + 1), self.active.eq(~self.o.p.last)]
                 with m.If(row == 0):
                     m.d.sync += remaining.eq(remaining - 1)
             with m.If(next_mask):
-                m.d.sync += mask.eq(by_item(
-                    lambda item: content.bit_select(ahead << item.bit_length() + 2, 8 * MASK), lambda mode: 0))
+                m.d.sync += mask[: 8 * front].eq(by_item(behind, lambda mode: 0))
         with m.If(self.stop):
             m.d.sync += self.active.eq(0)
         with m.If(self.start):
