@@ -138,6 +138,13 @@ def faults(case, results, recorded):
     return ""
 
 
+def renewed(results, recorded):
+    """The record with what was measured, unless that cannot be right."""
+    fresh = {case: {key: float(f"{value:.4g}") for key, value in one.items()} for case, one in results.items()}
+    recorded = recorded | {case: one for case, one in fresh.items() if not faults(case, results[case], one)}
+    return {case: recorded[case] for case in CASES if case in recorded}
+
+
 def documented(text, recorded):
     """A document with the table of what is recorded."""
     lines = [f"| preset | ratio | error of the gradient | loss after {STEPS} steps |", "|---|---|---|---|"]
@@ -163,8 +170,7 @@ def main(arguments=None):
     with ProcessPoolExecutor(options.jobs, multiprocessing.get_context("spawn")) as pool:
         results = dict(zip(cases, pool.map(measure, cases), strict=True))
     if options.renew:
-        recorded |= {case: {key: float(f"{value:.4g}") for key, value in one.items()} for case, one in results.items()}
-        recorded = {case: recorded[case] for case in CASES if case in recorded}
+        recorded = renewed(results, recorded)
         RECORD.write_text(json.dumps(recorded, indent=1) + "\n")
         DOCUMENT.write_text(documented(DOCUMENT.read_text(), recorded))
     table = Table(box=None, header_style="bold", pad_edge=False)

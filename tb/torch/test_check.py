@@ -55,3 +55,10 @@ def test_names_pick_cases(capsys):
     with pytest.raises(SystemExit):
         check.main(["gif"])
     assert "unknown case 'gif', legal are none, cdma" in capsys.readouterr().err
+
+
+def test_what_cannot_be_right_is_not_recorded():
+    case, *_, other = check.CASES
+    before = {case: GOOD}
+    results = {case: GOOD | {"loss": float("nan")}, other: GOOD | {"ratio": 4.00001}}
+    assert check.renewed(results, before) == {case: GOOD, other: GOOD | {"ratio": 4.0}}

@@ -68,7 +68,8 @@ class Narrow(wiring.Component):
         # Of a 16-bit format only the low half changes, and only there something is added. The upper half, which means
         # nothing then, has what rounding needs for that.
         size = len(behind)
-        low, high = pipe.stage(Cat(low), Cat(Mux(wide, sector[128:][:size], Cat(behind)), sector[128 + size :]))
+        high = Cat(Mux(wide, sector[128:][:size], Cat(behind)), sector[128 + size :])
+        low, high, wide = pipe.stage(Cat(low), high, wide)  # which may be another one before the sector leaves
         if halves:
             low = Cat(round_up(low.word_select(k, 16), high[2 * k] & ~wide, high[2 * k + 1]) for k in range(8))
         m.d.comb += self.o.p.as_value().eq(Cat(low, high))
