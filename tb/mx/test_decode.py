@@ -64,7 +64,7 @@ async def every_element_meets_every_scale(dut):
     for form in parameters()["formats"]:
         width = element.FORMATS[form].width
         codes = np.pad(np.arange(1 << width), (0, max(64 - (1 << width), 0)), mode="wrap").astype(np.uint8)
-        codes = np.tile(codes.reshape(-1, 64), (256, 1))
+        codes = np.concatenate([np.roll(codes, k).reshape(-1, 64) for k in range(256)])  # so in every lane, too
         scale = np.repeat(np.arange(256), len(codes) // 256).astype(np.uint8)
         run = await check(bench, random, np.stack([scale, scale[::-1]], axis=1), codes, form)
         await check(bench, random, np.stack([scale[::-1], scale], axis=1), codes, form)

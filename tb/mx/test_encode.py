@@ -95,6 +95,21 @@ async def every_bit_below_a_tie_counts(dut):
 
 
 @cocotb.test
+async def what_is_largest_counts_beside_infinities(dut):
+    """In every lane, where the rest of its sector has no magnitude."""
+    random = rng()
+    bench = await Bench.started(dut)
+    for form in parameters()["formats"]:
+        x = random.normal(0, 0.01, (16, 64)).astype(np.float32)
+        groups = x.reshape(-1, 4, 8)
+        for k, group in enumerate(groups):
+            row = group[random.integers(4)]
+            row[:] = random.choice([np.inf, -np.inf], 8)
+            row[k % 8] = random.uniform(1, 16)
+        await check(bench, random, x, form, random.choice(RULES))
+
+
+@cocotb.test
 async def a_sector_moves_in_every_cycle(dut):
     """8.00 cycles a block; the first chunk is there when ten sectors have come in after its own."""
     random = rng()

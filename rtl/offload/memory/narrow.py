@@ -52,7 +52,8 @@ class Narrow(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         pipe = Pipeline(m, self.i, self.o)
-        wide, byte = wire(m, self.format == Format.FLOAT32), wire(m, self.format == Format.INT8)
+        wide = wire(m, self.format == Format.FLOAT32)
+        byte = wire(m, (self.format == Format.INT8) & (Format.INT8 in self.formats))
         plain = wire(m, self.plain & ~wide & ~byte)
         halves = {form: wire(m, (self.format == form) & ~self.plain) for form in self.formats if form != Format.INT8}
         sector, codes, low, behind = Cat(self.i.p), Cat(word[:8] for word in self.i.p), [], []
