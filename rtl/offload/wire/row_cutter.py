@@ -1,9 +1,10 @@
 """The row cutter: a stream of bytes as the rows of its blocks."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from actcodec.rtl.common.carrysave import reduced, weigh
 from actcodec.rtl.common.onehot_shift import choose
 from actcodec.rtl.common.target import target
 from actcodec.rtl.common.unpacker import window_layout
@@ -82,7 +83,7 @@ class RowCutter(wiring.Component):
         m = Module()
         place = Signal.like(self.mode, reset_less=True)
         mode = Chosen(self.modes, place)
-        masked = mode(_masked)
+        masked, starts_masked = mode(_masked), Chosen(self.modes, self.mode)(_masked)
 
         # The state is about what is taken next.
         first = Signal()  # the mask of the first block, else a row
@@ -92,7 +93,7 @@ class RowCutter(wiring.Component):
         final = Signal()  # there is none; lags, as it is needed in row 7 only
 
         # Items of the row. In row 0 they are counted in the cycle after the mask has come, in others a cycle ahead: in
-        # row 7 the count also says where the next mask is.
+        # row 7 the count also says where the next mask is. For LUTs they are counted in their own cycle, by gates.
         ahead = Signal(range(9))
         next_mask = Signal()  # the transfer has the mask of the next block in it
         content = data = self.bytes.p.data.as_value()
@@ -106,32 +107,47 @@ class RowCutter(wiring.Component):
         def size(count):
             return by_item(lambda item: count << item.bit_length() - 1, lambda mode: mode.format.row)
 
-        front, whole, head = MASK, mask, size(sum(mask[:8]))
+        front, whole = MASK, mask
 
         def behind(item):
             """The front of the next mask: what lies after the row's items."""
             return content.bit_select(ahead << item.bit_length() + 2, 8 * MASK)
 
-        if target(platform) == "lut":
+        lut = target(platform) == "lut"
+        if lut:
             # Of a mask, only what row 0 needs lies after a row, at any place; the others come in front of row 0. The
-            # place is one-hot, as the slowest path ends there; of rows 1 to 7, whose masks are here a cycle ahead.
+            # place is one-hot, as a slow path ends there; of rows 1 to 7, whose masks are here a cycle ahead. What the
+            # size of a transfer depends on comes from registers, as the unpacker moves on by it within the cycle.
             front = min((mode.format.item for mode in self.modes if _masked(mode)), default=MASK)
-            begins = masked & (row == 0)
+            begins = Signal()  # row 0 of a block with a mask
             data = Mux(begins, content[8 * (MASK - front) :], content)
             whole = Cat(mask[: 8 * front], Mux(begins, content, mask[8 * front :])[: 8 * (MASK - front)])
-            head += Mux(masked, MASK - front, 0)
             after = Signal(9)
             with m.If(accepted):
-                m.d.sync += after.eq(1 << sum(mask[8:16]))
+                m.d.sync += [begins.eq(next_mask), next_mask.eq(masked & (row == 6) & ~final),
+                             after.eq(1 << sum(mask[8:16]))]
             with m.If(self.start):
-                m.d.sync += after.eq(1)
+                m.d.sync += [begins.eq(0), next_mask.eq(starts_masked), after.eq(1), mask[:8].eq(0)]
 
             def behind(item):
                 return choose((after[k], content[8 * item * k :][: 8 * front]) for k in range(9))
 
+            # Bytes of a mask beside the row, and with the row's items: a carry chain would be one more on that path.
+            beside = Signal(range(MASK + 1))
+            m.d.comb += beside.eq(Mux(begins, MASK - front, Mux(next_mask, front, 0)))
+
+            def total(item):
+                terms = [(beside, 0), *((bit, item.bit_length() - 1) for bit in mask[:8])]
+                bits = reduced(m, weigh(terms, len(self.take)), single=len(self.take))
+                return Cat(Cat(column) if column else Const(0, 1) for column in bits)
+
+            take = by_item(total, lambda mode: mode.format.row)
+        else:
+            m.d.comb += next_mask.eq(masked & (first | ((row == 7) & ~final)))
+            take = Mux((row == 0) & ~first, size(sum(mask[:8])), size(ahead) + Mux(next_mask, front, 0))
+
         m.d.comb += [
-            next_mask.eq(masked & (first | ((row == 7) & ~final))),
-            self.take.eq(Mux((row == 0) & ~first, head, size(ahead) + Mux(next_mask, front, 0))),
+            self.take.eq(take),
             self.bytes.ready.eq(self.active & (first | self.o.ready)),
             accepted.eq(self.bytes.valid & self.bytes.ready),
             self.o.valid.eq(self.bytes.valid & self.active & ~first),
@@ -152,7 +168,7 @@ class RowCutter(wiring.Component):
         with m.If(self.stop):
             m.d.sync += self.active.eq(0)
         with m.If(self.start):
-            m.d.sync += [self.active.eq(1), place.eq(self.mode), first.eq(Chosen(self.modes, self.mode)(_masked)),
+            m.d.sync += [self.active.eq(1), place.eq(self.mode), first.eq(starts_masked),
                          remaining.eq(self.blocks), row.eq(0), ahead.eq(0)]
         return m
 
