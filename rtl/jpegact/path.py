@@ -11,7 +11,6 @@ from amaranth.lib import stream
 
 from actcodec.rtl.common.pipeline import Register
 from actcodec.rtl.common.skid import Skid
-from actcodec.rtl.common.target import target
 from actcodec.rtl.common.vectors import vectors_layout, words
 from actcodec.rtl.gist.binarize import Binarize, Unbinarize
 from actcodec.rtl.jpegact.align import Align
@@ -46,11 +45,11 @@ def sfpr(context, here):
         unit.i.p.last.eq(operands.p.last),
     ]
     context.count(unit.nans, unit.saturated)
-    # Decompressing, SFPR looks at the low byte alone: the others need no multiplexer, unless a skid comes before it.
-    upper = operands.p.data if target(context.platform) == "lut" else ports.sectors_i.p
+    # Decompressing, SFPR looks at the low byte alone: the others need no multiplexer.
     for k in range(8):
-        context.m.d.comb += unit.i.p.data[k].eq(Cat(operands.p.data[k][:8], upper[k][8:]))
+        context.m.d.comb += unit.i.p.data[k].eq(Cat(operands.p.data[k][:8], ports.sectors_i.p[k][8:]))
     both = Hop(*(_beside(context, operands, unit.o) if hasattr(ports, "codes") else (operands, unit.o)))
+    context.uncut.append(both.sink)
     return Stage(both, both, registered=True)
 
 

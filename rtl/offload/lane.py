@@ -269,11 +269,9 @@ class Lane(wiring.Component):
         scale = scan.scale(reader.scale) if scan else reader.scale
         if cdu.scaled:
             # The CDU takes a sector and its scale at once, and the reader may be only two ahead with either. So scales
-            # are delayed as sectors are: by a cycle where these are widened, unless the scan's reciprocal has taken
-            # it, and by one where they pass a skid in a CDU that is made for LUTs.
-            later = [bool(halves or codes) and not scan, target(platform) == "lut"]
-            for number in range(sum(later)):
-                m.submodules[f"scale_{number}"] = register = Register(32)
+            # are delayed as sectors are: by a cycle where these are widened, unless the scan's reciprocal has taken it.
+            if (halves or codes) and not scan:
+                m.submodules.scale_0 = register = Register(32)
                 wiring.connect(m, scale, register.i)
                 scale = register.o
             wiring.connect(m, scale, cdu.scales)
