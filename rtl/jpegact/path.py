@@ -11,6 +11,7 @@ from amaranth.lib import stream
 
 from actcodec.rtl.common.pipeline import Register
 from actcodec.rtl.common.skid import Skid
+from actcodec.rtl.common.target import target
 from actcodec.rtl.common.vectors import vectors_layout, words
 from actcodec.rtl.gist.binarize import Binarize, Unbinarize
 from actcodec.rtl.jpegact.align import Align
@@ -45,11 +46,11 @@ def sfpr(context, here):
         unit.i.p.last.eq(operands.p.last),
     ]
     context.count(unit.nans, unit.saturated)
-    # Decompressing, SFPR looks at the low byte alone: the others need no multiplexer.
+    # Decompressing, SFPR looks at the low byte alone: the others need no multiplexer, unless a skid comes before it.
+    upper = operands.p.data if target(context.platform) == "lut" else ports.sectors_i.p
     for k in range(8):
-        context.m.d.comb += unit.i.p.data[k].eq(Cat(operands.p.data[k][:8], ports.sectors_i.p[k][8:]))
+        context.m.d.comb += unit.i.p.data[k].eq(Cat(operands.p.data[k][:8], upper[k][8:]))
     both = Hop(*(_beside(context, operands, unit.o) if hasattr(ports, "codes") else (operands, unit.o)))
-    context.uncut.append(both.sink)
     return Stage(both, both, registered=True)
 
 
@@ -77,7 +78,6 @@ def shift(context, here):
     context.m.d.comb += [unit.decompress.eq(config.decompress), unit.start.eq(context.start),
                          unit.table.eq(config.table)]
     skid, rounding = _rounding(context)
-    context.uncut.append(unit.i)
     return (Stage(Hop(unit.i, skid.o, _halves), Hop(unit.i, skid.o, _mirrored), inner=((unit.o, skid.i, None),)),
             Stage(Hop(rounding.i, rounding.o)))
 
@@ -142,7 +142,6 @@ def rle(context, here):
 def binarize(context, here):
     """BRC."""
     one, other = context.add("binarize", Binarize), context.add("unbinarize", Unbinarize)
-    context.uncut += [one.i, other.i]
     return Stage(Hop(one.i, one.o),
                  Hop(other.i, other.o, lambda row: {"bits": row.data[0][:8], "last": row.last}), registered=True,
                  chunk=lambda mask: {"data": mask.bits, "count": 1, "last": mask.last})
@@ -175,9 +174,7 @@ def _skid(context):
 
 
 def _rounding(context):
-    skid, rounding = _skid(context), context.add("round", Round)
-    context.uncut += [skid.i, rounding.i]
-    return skid, rounding
+    return _skid(context), context.add("round", Round)
 
 
 def _divided(context, unit, table):

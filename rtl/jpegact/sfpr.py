@@ -178,11 +178,8 @@ class Spe:
 
     def round(self, value, carry, carries, exponent, top, beyond, seventh, forced, sign):
         """The result, and whether it saturated."""
-        if self.lut:  # `carry` is early, and an adder has no multiplexer behind it
-            result = self._wire((value + carry)[:23])
-        else:
-            flips = self._wire((value + 1)[:23] ^ value)
-            result = value ^ (flips & carry.replicate(23))
+        flips = self._wire((value + 1)[:23] ^ value)
+        result = value ^ (flips & carry.replicate(23))
         carries, exponent = self._wire(carries), self._wire(exponent)
         flips = (exponent[1:] + 1)[:7] ^ exponent[1:]
         twice = (top & carries) | ((top | carries) & exponent[0])

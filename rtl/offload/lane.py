@@ -197,7 +197,7 @@ class Lane(wiring.Component):
         # The CDU and what is in front of it and behind it, one module for synthesis, as paths lead through all of them.
         m.submodules.codec = codec = Module()
         codec.submodules.cdu = cdu = self._cdu
-        halves, codes, lut = bool(self.halves), bool(self.codes), target(platform) == "lut"
+        halves, codes = bool(self.halves), bool(self.codes)
         m.submodules.reader = reader = Reader(
             self.address_width, self.outstanding, self.memory, halves, self.scans, codes,
             # A scan's reciprocal takes a cycle over a scale; where values are converted, sectors take it, too.
@@ -256,20 +256,13 @@ class Lane(wiring.Component):
         sectors = reader.sectors
         if halves or codes:
             sectors = self._convert(m, codec, mode, geometry, reader, writer, scan, write)
-        offered = sectors
-        if lut:  # SFPR has no skid in front of it, and readiness would run through it to the reader
-            codec.submodules.front = front = Skid(cdu.sectors_i.p.shape())
-            read(sectors, front.i)
-            wiring.connect(codec, front.o, cdu.sectors_i)
-            offered = front.o
-        else:
-            read(sectors, cdu.sectors_i)
+        read(sectors, cdu.sectors_i)
         if not halves and not codes:
             write(cdu.sectors_o, writer.sectors)
         # Lanes wait for each other in the collector and the splitter.
         for name, source, sink in (("chunks", cdu.bytes_o, wiring.flipped(self.chunks)),
                                    ("rows", wiring.flipped(self.rows), cdu.rows_i)) if hasattr(self, "rows") else ():
-            half = name == "rows" and not lut
+            half = name == "rows" and target(platform) != "lut"
             wiring.connect(codec, skidded(codec, name, source, half), sink)
         if self._streamed:
             self._add_fifo(m, cdu, decompress)
@@ -277,8 +270,8 @@ class Lane(wiring.Component):
         if cdu.scaled:
             # The CDU takes a sector and its scale at once, and the reader may be only two ahead with either. So scales
             # are delayed as sectors are: by a cycle where these are widened, unless the scan's reciprocal has taken
-            # it, and by one where they pass a skid.
-            later = [bool(halves or codes) and not scan, lut]
+            # it, and by one where they pass a skid in a CDU that is made for LUTs.
+            later = [bool(halves or codes) and not scan, target(platform) == "lut"]
             for number in range(sum(later)):
                 m.submodules[f"scale_{number}"] = register = Register(32)
                 wiring.connect(m, scale, register.i)
@@ -299,7 +292,7 @@ class Lane(wiring.Component):
             m.d.comb += self.malformed.eq(cdu.error.malformed)
 
         # The CDU takes sectors and scales only together, and is ready for the one when it has the other.
-        starved = ((reader.gather & ~offered.valid) | (reader.scaled & ~scale.valid))
+        starved = ((reader.gather & ~sectors.valid) | (reader.scaled & ~scale.valid))
         # Sectors count when they are compressed, not when they are scanned.
         passes = [(stream.valid & stream.ready, stream.p.words) for stream in (sinks["now"], sinks["behind"])]
         writes = decompress | scan.scanning if scan else decompress

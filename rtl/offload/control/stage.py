@@ -46,8 +46,7 @@ class StageContext:
 
     ``m`` is the CDU's module, ``ports`` the CDU, ``config`` the tensor's configuration, ``start`` the pulse that starts
     it, ``tiled`` whether its blocks are tiles, ``platform`` what it is elaborated for, ``coders`` those of the CDU,
-    ``passing`` the modes that pass the unit. ``uncut`` becomes a list of streams that need no skid buffer in front of
-    them when made for LUTs: these or those that wait for them have registers enough.
+    ``passing`` the modes that pass the unit.
     """
 
     def __init__(self, m, ports, config, start, tiled, platform):
@@ -55,7 +54,6 @@ class StageContext:
         self.platform = platform
         self.coders = ports.coders
         self.passing = ()
-        self.uncut = []
         self._units, self._counts = {}, {}
 
     def setting(self, name):
