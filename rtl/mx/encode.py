@@ -325,8 +325,7 @@ class Encode(wiring.Component):
         if any(form.name == "e4m3" for form in self.formats):  # whose largest code but one is NaN's
             saturates |= (self._any(lambda form: form.name == "e4m3") & normal & field[:4].all()
                           & mantissa[:3].all())
-        # Whether the shift moves a one behind the guard bit, which matters only if the guard bit is set; the guard bit;
-        # and the code.
+        # The shift's sticky bit, which matters only if the guard bit is set; the guard bit; the code.
         bits = wire(choose([
             (normal, Cat(Const(0, 1), guard, above)), (zero, whole), (below, Cat(lost, down)),
             (infinite, Cat(Const(0, 2), self._constant(

@@ -82,8 +82,8 @@ def widen(m, word, selects):
 
 
 def rounding(m, word, selects, others):
-    """First half of rounding a float32 word, to nearest, ties to even: 16 bits, the guard bit, and whether a bit behind
-    that is set, for :func:`round_up`.
+    """First half of rounding a float32 word, to nearest, ties to even: 16 bits, the guard bit and the sticky bit, for
+    :func:`round_up`.
 
     ``selects`` is {:class:`Format` of 16 bits: whether it is this one}; ``others`` are pairs of a condition and of 16
     bits to which nothing is added. At most one of all these holds.
@@ -111,7 +111,7 @@ def rounding(m, word, selects, others):
     # By three is where a bfloat16's mantissa is.
     places = (normal | (deep & low[0] & ~low[1]), deep & ~low[0] & ~low[1], deep & low[0] & low[1],
               bfloat | (deep & ~low[0] & low[1]))
-    # Of each: whether the last shift moves a one behind the guard bit, the guard bit, and the 16 bits.
+    # Of each: the last shift's sticky bit, the guard bit, and the 16 bits.
     bits = wire(m, choose([
         *((holds, Cat(Const(0, 2), bits)) for holds, bits in others),
         *((wire(m, holds), Cat(bits[:k].any(), bits[k:])) for k, holds in enumerate(places)),

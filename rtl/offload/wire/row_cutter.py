@@ -104,20 +104,11 @@ class RowCutter(wiring.Component):
             values = {mode.format.item: value(mode.format.item) for mode in self.modes if _masked(mode)}
             return mode.choose(lambda mode: values[mode.format.item] if _masked(mode) else other(mode))
 
-        def size(count):
-            return by_item(lambda item: count << item.bit_length() - 1, lambda mode: mode.format.row)
-
-        front, whole = MASK, mask
-
-        def behind(item):
-            """The front of the next mask: what lies after the row's items."""
-            return content.bit_select(ahead << item.bit_length() + 2, 8 * MASK)
-
-        lut = target(platform) == "lut"
-        if lut:
-            # Of a mask, only what row 0 needs lies after a row, at any place; the others come in front of row 0. The
-            # place is one-hot, as a slow path ends there; of rows 1 to 7, whose masks are here a cycle ahead. What the
-            # size of a transfer depends on comes from registers, as the unpacker moves on by it within the cycle.
+        # ``front`` is how many bytes of the next mask come with row 7, ``behind`` takes them from behind its items.
+        if target(platform) == "lut":
+            # Only those bytes of a mask that row 0 needs are taken with row 7, where they may begin at any byte; the
+            # others are taken with row 0. Where they begin is one-hot, as a slow path ends there, and known a cycle
+            # ahead. The size of a transfer depends on registers alone, as the unpacker moves on by it within the cycle.
             front = min((mode.format.item for mode in self.modes if _masked(mode)), default=MASK)
             begins = Signal()  # row 0 of a block with a mask
             data = Mux(begins, content[8 * (MASK - front) :], content)
@@ -132,7 +123,7 @@ class RowCutter(wiring.Component):
             def behind(item):
                 return choose((after[k], content[8 * item * k :][: 8 * front]) for k in range(9))
 
-            # Bytes of a mask beside the row, and with the row's items: a carry chain would be one more on that path.
+            # Bytes of a mask beside the row's, and all of them: added by gates, as a carry chain would be slower there.
             beside = Signal(range(MASK + 1))
             m.d.comb += beside.eq(Mux(begins, MASK - front, Mux(next_mask, front, 0)))
 
@@ -143,6 +134,14 @@ class RowCutter(wiring.Component):
 
             take = by_item(total, lambda mode: mode.format.row)
         else:
+            front, whole = MASK, mask
+
+            def size(count):
+                return by_item(lambda item: count << item.bit_length() - 1, lambda mode: mode.format.row)
+
+            def behind(item):
+                return content.bit_select(ahead << item.bit_length() + 2, 8 * MASK)
+
             m.d.comb += next_mask.eq(masked & (first | ((row == 7) & ~final)))
             take = Mux((row == 0) & ~first, size(sum(mask[:8])), size(ahead) + Mux(next_mask, front, 0))
 
