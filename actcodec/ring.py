@@ -18,8 +18,9 @@ class RingError(RuntimeError):
     """The ring has stopped: a memory access of its own failed, a tensor had an error and ``stop_on_error`` is set, or
     the accelerator was reset. Or a tensor has no report.
 
-    From :meth:`Ring.compress_many` and :meth:`Ring.decompress_many` it has ``results``, of the tensors that have ended,
-    and ``waiting``, the numbers of those behind them in the ring, which the next :meth:`Ring.start` runs.
+    If :meth:`Ring.compress_many` or :meth:`Ring.decompress_many` raises it, ``results`` are those it has collected, and
+    ``waiting`` the numbers of the other tensors it has added, for :meth:`Ring.result`: now for those that have ended,
+    for the others after the next :meth:`Ring.start`.
     """
 
     results: Sequence[Result | AcceleratorError] = ()
@@ -129,24 +130,18 @@ class Ring:
         full ring one has to raise the interrupt."""
         numbers, every = [], max(self.size // 2, 1)
         results: list[Result | AcceleratorError] = []
-        stop = None
         try:
             for index, job in enumerate(jobs):
                 numbers.append(await add(**{"notify": index % every == every - 1 or index == len(jobs) - 1, **job}))
                 await self.start()
+            for number in numbers:
+                try:
+                    results.append(await self.result(number))
+                except AcceleratorError as error:
+                    results.append(error)
         except RingError as error:
-            stop = error
-        for number in numbers:
-            try:
-                results.append(await self.result(number))
-            except AcceleratorError as error:
-                results.append(error)
-            except RingError as error:
-                stop = stop or error
-                break
-        if stop:
-            stop.results, stop.waiting = results, numbers[len(results) :]
-            raise stop
+            error.results, error.waiting = results, [number for number in numbers if number in self._tasks]
+            raise
         return results
 
     @contextmanager

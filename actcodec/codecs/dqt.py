@@ -223,7 +223,7 @@ class Steps(Table):
             raise UserError(f"--dqt {source.text}: {error}") from error
 
     def packed(self) -> bytes:
-        """Behind a 0, which no step is, the one that all frequencies have; otherwise all 64."""
+        """If all steps are equal, a 0, which is no legal step, and that step; otherwise all 64."""
         one = self.numbers[0, 0]
         return bytes([0, one]) if np.all(self.numbers == one) else super().packed()
 
@@ -232,7 +232,7 @@ class Steps(Table):
         first = take(1, "DQT")
         if first == b"\0":
             return np.full(64, take(1, "DQT")[0], np.uint8)
-        return np.frombuffer(first + take(63, "DQT"), np.uint8)
+        return super().unpacked(lambda size, what: first + take(size - 1, what))
 
     @property
     def table(self) -> NDArray[np.float64]:

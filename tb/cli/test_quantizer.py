@@ -28,7 +28,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def fields(quarters):
-    """How a file has steps: all of them, or behind a 0 the one that there is."""
+    """The steps as a file has them: all 64, or a 0 and the only one."""
     return bytes(quarters if len(set(quarters)) > 1 else [0, quarters[0]])
 
 
