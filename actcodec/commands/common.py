@@ -17,7 +17,7 @@ from actcodec.files import UserError, is_standard
 from actcodec.spelling import unknown
 
 __all__ = ["ModeCommand", "check_picture", "check_target", "engine_option", "mode_text", "papers", "progress_bar",
-           "quiet_option", "report", "say", "settings", "shape_text"]
+           "quiet_option", "report", "say", "settings", "shape_text", "spelling"]
 
 engine_option = click.option("--engine", type=click.Choice(engines.ENGINES), default="golden",
                              help="The NumPy model, or a simulation of the hardware. Both produce the same bytes.")
@@ -116,7 +116,7 @@ def settings(mode: str, options: Mapping[str, Any], quiet: bool = True) -> dict[
     one_mode = codecs.find(mode)
     options = {name: value for name, value in options.items() if value is not None and value != ()}
     for name in [name for name in options if not one_mode.option(name)]:
-        say(f"note: mode {mode} has no option --{_spelling(name)}", quiet)
+        say(f"note: mode {mode} has no option --{spelling(name)}", quiet)
         del options[name]
     origin: dict[str, str] = {}  # {option: how errors begin}, of options set by a file
     for name in list(options):
@@ -135,19 +135,20 @@ def settings(mode: str, options: Mapping[str, Any], quiet: bool = True) -> dict[
             value = option.type(value) if option.choices else value  # choices are words on the command line
             values[name] = option.own.parse(value) if isinstance(option.type, str) else option.check(value)
         except ValueError as error:
-            raise UserError(f"{origin.get(name, '--')}{_spelling(error)}, for mode {mode}") from error
+            raise UserError(f"{origin.get(name, '--')}{spelling(error)}, for mode {mode}") from error
     try:
         one_mode.option_values(values)
     except ValueError as error:
-        raise UserError(_spelling(error)) from error
+        raise UserError(spelling(error)) from error
     return {name: values[name] for name in options}
 
 
-def _spelling(text):
+def spelling(text: object) -> str:
     """``text`` with options spelled as on the command line."""
+    words = str(text)
     for name in codecs.options():
-        text = str(text).replace(name, name.replace("_", "-"))
-    return text
+        words = words.replace(name, name.replace("_", "-"))
+    return words
 
 
 def check_target(target: str, source: str) -> None:

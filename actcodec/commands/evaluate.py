@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 
 from actcodec import api, codecs, sources
-from actcodec.commands.common import ModeCommand, check_picture, say, settings, shape_text
+from actcodec.commands.common import ModeCommand, check_picture, say, settings, shape_text, spelling
 from actcodec.console import Console
 from actcodec.files import UserError
 
@@ -49,7 +49,7 @@ def command(files: Sequence[str], mode: Sequence[str], every: bool, as_json: boo
         raise UserError("give either --json or --csv")
     if plot:
         check_picture(plot)
-    todo = [way for name in (codecs.MODES if every else dict.fromkeys(mode)) for way in ways(name, options)]
+    todo = every_way([*(codecs.MODES if every else dict.fromkeys(mode))], options)
     tensors = named(files)
     pairs = [(tensor, way) for tensor, way in product(tensors, todo)
              if tensor[1].dtype != np.int8 or codecs.find(way[1]).codes]
@@ -96,6 +96,14 @@ def ways(mode: str, options: Mapping[str, Any]) -> list[tuple[str, str, dict[str
         combination = settings(mode, dict(zip(own, values, strict=True)))
         result.append((" ".join([mode, *map(str, combination.values())]), mode, combination))
     return result
+
+
+def every_way(modes: Sequence[str], options: Mapping[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
+    """The :func:`ways` of several modes, with a note on stderr for each option that none of them has."""
+    for name, values in options.items():
+        if values and not any(codecs.find(mode).option(name) for mode in modes):
+            say(f"note: --{spelling(name)} has no effect: no mode asked for has it")
+    return [way for mode in modes for way in ways(mode, options)]
 
 
 def row(name: str, x: np.ndarray, mode: str, label: str, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from rich.table import Table
 from actcodec import codecs
 from actcodec.commands import offload_step
 from actcodec.commands.common import ModeCommand, check_picture
-from actcodec.commands.evaluate import ways
+from actcodec.commands.evaluate import every_way
 from actcodec.commands.offload_step import CDUS, PAPER, Machine, Result, Way
 from actcodec.console import Console
 from actcodec.files import UserError
@@ -65,8 +65,8 @@ def command(network: str | None, model: str | None, minibatch: int, image: int, 
     if plot:
         check_picture(plot)
     numbers, options["cdus"] = options["cdus"] or (CDUS,), ()
-    chosen = [*ratios, *(way for name in (codecs.MODES if every else dict.fromkeys(mode)) for way in ways(name, options)
-                         if not every or codecs.find(name).format)]
+    modes = [name for name, one in codecs.MODES.items() if one.format] if every else [*dict.fromkeys(mode)]
+    chosen = [*ratios, *every_way(modes, options)]
     rows = offload_step.methods()[:2]
     for cdus in dict.fromkeys(numbers):
         rows += [labelled(one, cdus) for one in chosen] or offload_step.methods(cdus)[2:]
@@ -92,7 +92,7 @@ def command(network: str | None, model: str | None, minibatch: int, image: int, 
 
 
 def labelled(one: Any, cdus: int) -> Way:
-    """The :class:`Way` of a ratio, or of an item of :func:`ways`."""
+    """The :class:`Way` of a ratio, or of an item of :func:`every_way`."""
     if isinstance(one, tuple):
         label, mode, options = one
         return offload_step.way(mode, label, options, cdus)

@@ -81,3 +81,11 @@ def test_a_wrong_value_is_named_as_it_is_typed(modes, options, what):
 def test_an_option_that_a_mode_lacks_is_named_as_it_is_typed(modes):
     assert succeeds("compress x.npy x.act --mode raw --error-bound 1").stderr == (
         "note: mode raw has no option --error-bound\n")
+
+
+def test_an_option_that_no_mode_has_gets_a_note(modes):
+    note = "note: --error-bound has no effect: no mode asked for has it\n"
+    line = "evaluate x.npy --mode raw --error-bound 1 --csv"
+    assert succeeds(line).stderr == succeeds("offload alexnet --mode raw --error-bound 1").stderr == note
+    assert succeeds("offload alexnet --error-bound 1").stderr == note
+    assert succeeds(f"{line} --mode comet").stderr == ""
