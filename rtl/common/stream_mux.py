@@ -15,8 +15,8 @@ class StreamMux:
     Between jobs, when nothing is chosen, nobody is valid or ready.
 
     Throughput, latency: those of a wire. Combinational paths: ``valid`` and ``payload`` forwards, ``ready`` backwards.
-    Made for LUTs, where a level costs more than a register, a skid buffer stands in front of each sink: one cycle more,
-    and no path at all.
+    Made for LUTs, where a level costs more than a register, a skid buffer stands in front of each sink but those in
+    ``uncut``: one cycle more, and no path at all.
 
     Parameters
     ----------
@@ -24,10 +24,12 @@ class StreamMux:
         The module that gets the gates, with :meth:`finish`.
     platform : platform of Amaranth, optional
         With the target (:class:`~actcodec.rtl.common.target.Target`); without it, wires.
+    uncut : streams
+        Sinks without a skid buffer.
     """
 
-    def __init__(self, m: Module, platform=None):
-        self._m = m
+    def __init__(self, m: Module, platform=None, uncut=()):
+        self._m, self._uncut = m, {id(sink) for sink in uncut}
         self._cuts = {} if target(platform) == "lut" else None
         self._sinks, self._sources = {}, {}
 
@@ -50,7 +52,7 @@ class StreamMux:
 
     def _cut(self, sink):
         # The input of the skid in front of a sink, or the sink itself.
-        if self._cuts is None:
+        if self._cuts is None or id(sink) in self._uncut:
             return sink
         if id(sink) not in self._cuts:
             skid = Skid(sink.p.shape())

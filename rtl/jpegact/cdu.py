@@ -235,7 +235,7 @@ class Cdu(wiring.Component):
             m.d.comb += [port.eq(number)
                          for port, number in zip((self.nans, self.saturated), context.counts, strict=True)]
         m.d.comb += control.malformed.eq(Cat(malformed.values()).any())
-        mux = StreamMux(m, platform)
+        mux = StreamMux(m, platform, [restored, *context.uncut])  # a register follows the former
         for source, sink, fields, tensors in links.values():
             mux.link(chosen(*tensors), source, sink, **(fields(source.p) if fields else {}))
         mux.finish()

@@ -72,12 +72,19 @@ class Control(wiring.Component):
         tensor = Signal(config_layout(self.modes), reset_less=True)
         row, blocks, last_block = Signal(3), Signal(32, reset_less=True), Signal(reset_less=True)
         m.d.comb += [self.tensor.eq(tensor), self.last.eq(last_block & (row == 7))]
+        lut = target(platform) == "lut"
+        fewer = [blocks.eq(blocks - 1), last_block.eq(blocks == 2)]
+        if lut:  # a cycle later, as `counted` is late, and reaches many flip-flops
+            passed = Signal()
+            m.d.sync += passed.eq(self.counted & (row == 7))
+            with m.If(passed):
+                m.d.sync += fewer
         with m.If(self.start):
             m.d.sync += [row.eq(0), blocks.eq(tensor.blocks), last_block.eq(tensor.blocks == 1), self.more.eq(1)]
         with m.Elif(self.counted):
             m.d.sync += row.eq(row + 1)
             with m.If(row == 7):
-                m.d.sync += [blocks.eq(blocks - 1), last_block.eq(blocks == 2), self.more.eq(~last_block)]
+                m.d.sync += [*([] if lut else fewer), self.more.eq(~last_block)]
 
         with m.If(self.feeding & self.short):
             m.d.sync += self.error.short.eq(1)
@@ -92,7 +99,6 @@ class Control(wiring.Component):
         if hasattr(self, "refused"):
             uneven |= self.refused
         wrong = (tensor.blocks == 0) | ~known | uneven
-        lut = target(platform) == "lut"
         with m.FSM():
             with m.State("idle"):
                 m.d.comb += self.config.ready.eq(1)

@@ -142,6 +142,7 @@ def rle(context, here):
 def binarize(context, here):
     """BRC."""
     one, other = context.add("binarize", Binarize), context.add("unbinarize", Unbinarize)
+    context.uncut += [one.i, other.i]
     return Stage(Hop(one.i, one.o),
                  Hop(other.i, other.o, lambda row: {"bits": row.data[0][:8], "last": row.last}), registered=True,
                  chunk=lambda mask: {"data": mask.bits, "count": 1, "last": mask.last})
@@ -174,7 +175,9 @@ def _skid(context):
 
 
 def _rounding(context):
-    return _skid(context), context.add("round", Round)
+    skid, rounding = _skid(context), context.add("round", Round)
+    context.uncut += [skid.i, rounding.i]
+    return skid, rounding
 
 
 def _divided(context, unit, table):

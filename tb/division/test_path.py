@@ -24,7 +24,7 @@ OTHERS = ("sfpr", "jpeg-act")
 WIDTH = 16  # bytes of a chunk
 LATENCY = (16, 23, 37)  # from the first sector in to the first chunk, by layout
 BACK = (8, 16, 32)  # from the first row in to the first sector
-CUTS = {"cells": (0, 0), "lut": (8, 10)}  # cycles more each way: skids, stages
+CUTS = {"cells": (0, 0), "lut": (8, 9)}  # cycles more each way: skids, stages
 
 
 @pytest.mark.parametrize("modes, target", [((*OTHERS, *LANE), "cells"), *regress(

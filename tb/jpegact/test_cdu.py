@@ -50,7 +50,7 @@ DECOMPRESS_LATENCY = {  # with an unpacker whose pieces fit into one beat, or ta
          "jpeg-base": (33, None, None)},
 }
 # How many more it takes when made for LUTs: compressing, decompressing, where an unpacker takes another one.
-CUTS = {"raw": (1, 2), "zvc": (2, 2), "sfpr": (4, 5), "sfpr-zvc": (8, 6), "brc": (2, 3), "jpeg-act": (14, 13)}
+CUTS = {"raw": (1, 1), "zvc": (2, 2), "sfpr": (4, 4), "sfpr-zvc": (6, 5), "brc": (1, 1), "jpeg-act": (12, 11)}
 
 
 @pytest.mark.parametrize("modes, target", [(JPEG_ACT, "cells"), *regress(

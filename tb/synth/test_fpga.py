@@ -143,12 +143,12 @@ def test_the_command_prints_what_fits_and_fails_with_what_does_not(monkeypatch):
     def place(name, text, parts):
         if name == "fadd":
             raise SynthesisError("fadd: no room")
-        return fpga.Fit(1234, 220, 5, 6, 98.7, 2.0), False
+        return fpga.Fit(1234, 220, 5, 6, 98.7, 2.0, "heap"), False
 
     monkeypatch.setattr(fpga, "fit", place)
     result = CliRunner().invoke(fpga.command, ["quantize", "fadd"], env={"COLUMNS": "120"})
     assert result.exit_code == 1
-    assert "quantize 1,234 220 5 6 99 2" in " ".join(result.output.split())
+    assert "quantize 1,234 220 5 6 99 2 heap" in " ".join(result.output.split())
     assert "error: fadd: no room" in result.output
     assert CliRunner().invoke(fpga.command, ["quantize"]).exit_code == 0
 
@@ -156,8 +156,8 @@ def test_the_command_prints_what_fits_and_fails_with_what_does_not(monkeypatch):
 def test_figures_are_recorded_beside_those_of_others(tmp_path):
     path = tmp_path / "fpga.json"
     for label, luts in (("dct", 5), ("zvc", 7), ("dct", 6)):
-        fpga.record({label: fpga.Fit(luts, 2, 0, 1, 99.5, 3.0)}, {label: f"key of {label}"}, path)
+        fpga.record({label: fpga.Fit(luts, 2, 0, 1, 99.5, 3.0, "static")}, {label: f"key of {label}"}, path)
     record = json.loads(path.read_text())
-    assert record == {label: {"luts": luts, "flops": 2, "dsps": 0, "brams": 1, "fmax": 99.5, "key": f"key of {label}",
-                              **records.stamp()} for label, luts in (("dct", 6), ("zvc", 7))}
+    assert record == {label: {"luts": luts, "flops": 2, "dsps": 0, "brams": 1, "fmax": 99.5, "placer": "static",
+                              "key": f"key of {label}", **records.stamp()} for label, luts in (("dct", 6), ("zvc", 7))}
     assert list(record) == ["dct", "zvc"]

@@ -46,7 +46,8 @@ class StageContext:
 
     ``m`` is the CDU's module, ``ports`` the CDU, ``config`` the tensor's configuration, ``start`` the pulse that starts
     it, ``tiled`` whether its blocks are tiles, ``platform`` what it is elaborated for, ``coders`` those of the CDU,
-    ``passing`` the modes that pass the unit.
+    ``passing`` the modes that pass the unit. A function adds to ``uncut`` sinks that need no skid buffer when made for
+    LUTs, as registers are near.
     """
 
     def __init__(self, m, ports, config, start, tiled, platform):
@@ -54,6 +55,7 @@ class StageContext:
         self.platform = platform
         self.coders = ports.coders
         self.passing = ()
+        self.uncut = []
         self._units, self._counts = {}, {}
 
     def setting(self, name):
