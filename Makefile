@@ -66,6 +66,8 @@ train-check:  ## what every preset does to a network's gradient and to 60 steps 
 
 synth: how = $(if $(filter-out 0,$(PLACED)),place,$(if $(filter-out 0,$(SKY130)),sky130,map))
 synth:  ## map to Nangate45: area and timing beside the paper's, some 15 minutes for all (UNIT=, SEARCH=1, PLACED=1, SKY130=1)
+	$(if $(and $(filter-out 0,$(RENEW)),$(filter map,$(how))),$(error RENEW=1 goes with PLACED=1 or SKY130=1; make synth-renew records areas))
+	$(if $(and $(filter-out 0,$(PLACED)),$(filter-out 0,$(SKY130))),$(error choose one of PLACED=1 and SKY130=1))
 	@scripts/setup.sh synth
 	@$(BIN)/python -m actcodec.synth $(how) $(if $(filter-out map,$(how)),$(if $(filter-out 0,$(RENEW)),--renew)) \
 	    $(if $(filter-out place,$(how)),$(if $(filter-out 0,$(SEARCH)),--search)) $(UNIT) --jobs $(JOBS)

@@ -59,6 +59,14 @@ def test_a_wrong_variable_is_told_in_one_line_before_anything_runs(variable):
     assert variable.split("=")[0] + "=" in result.stderr and ": choose" in result.stderr
 
 
+@pytest.mark.parametrize("variables", [["RENEW=1"], ["PLACED=1", "SKY130=1"], ["RENEW=1", "PLACED=0"]])
+def test_variables_without_effect_are_refused(variables):
+    result = make("synth", *variables)
+    assert result.returncode and result.stdout == ""
+    assert result.stderr.count("\n") == 1
+    assert make("synth", "SKY130=1", "RENEW=1", "PLACED=0").returncode == 0
+
+
 @pytest.mark.parametrize("waves, options", [
     ([], "-n 3 --dist worksteal"), (["WAVES="], "-n 3 --dist worksteal"), (["WAVES=0"], "-n 3 --dist worksteal"),
     (["WAVES=1"], "-n 0")])

@@ -125,21 +125,27 @@ def swept():
     return well
 
 
-def main():
+def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python -m tb.soak", description=__doc__.split("\n\n")[0])
     parser.add_argument("--minutes", type=float, default=10, help="of simulation; what is built comes on top")
     parser.add_argument("--seed", help="A: begin with accelerator A; A.R: only run R of it; otherwise chance decides")
-    parser.add_argument("--few", action="store_true", help="only the few accelerators that tests build, too")
-    parser.add_argument("--modes", choices=["all"], help="only accelerators that have all modes: 1 to 4 and 8 lanes")
-    parser.add_argument("--queue", action="store_true", help="only accelerators with a queue")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--few", action="store_true", help="only the few accelerators that tests build, too")
+    which.add_argument("--modes", choices=["all"], help="only accelerators that have all modes: 1 to 4 and 8 lanes")
+    which.add_argument("--queue", action="store_true", help="only accelerators with a queue")
+    which.add_argument("--sweep", action="store_true", help="every class of row, mode and direction instead")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count()), help="processes")
-    parser.add_argument("--sweep", action="store_true", help="every class of row, mode and direction instead")
     parser.add_argument("--renew", action="store_true", help="record the counts in docs/records/soak.json")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
+    single = options.seed is not None and "." in options.seed
+    if options.sweep and (options.seed or options.renew):
+        parser.error("--sweep has neither --seed nor --renew")
+    if single and (options.few or options.modes or options.queue or options.renew):
+        parser.error(f"--seed {options.seed} is one run, of which nothing is recorded, on an accelerator that it names")
     if options.sweep:
         return not swept()
     seed = options.seed or str(random.SystemRandom().randrange(10, 1_000_000))
-    if "." in seed:
+    if single:
         number, k = map(int, seed.split("."))
         log = []
         accelerator = chance.accelerator(number)
