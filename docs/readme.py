@@ -45,7 +45,7 @@ def dates(text, recorded):
     block = text[text.index(tables.BEGIN):text.index(tables.END)]
     labels = {record["label"]: record for line in block.splitlines()[3:] if line.startswith("|")
               for record, _ in tables.records(tables.split(line)[0], recorded)}
-    yield f"Measured {when(labels.values())}."
+    yield f"Areas measured {when(labels.values())}."
 
 
 def reach(text, recorded, record, stale):

@@ -137,7 +137,7 @@ def late(recorded, stale=()):
 
 def placed(entries, stale=()):
     """The lines of the table of placed netlists."""
-    yield ("| unit | usual wires | placed (late) | MHz | sized (late) | MHz | um² | more | mm | "
+    yield ("| unit | before placement | placed (late) | MHz | sized (late) | MHz | um² | more | mm | "
            "0.0675, 0.110, 0.177 fF/um | clock: um², mW, skew |")
     yield "|---|" + 10 * "---:|"
     for label, one in entries.items():
