@@ -29,8 +29,8 @@ def channel_error(x: np.ndarray, recovered: np.ndarray) -> float:
     if x.ndim < 2:
         return relative_error(x, recovered)
     across = tuple(axis for axis in range(x.ndim) if axis != 1)
-    exact = x.astype(np.float64)
-    error, norm = (np.square(values).sum(across) for values in (recovered.astype(np.float64) - exact, exact))
+    exact, after = _scaled(x, recovered)
+    error, norm = (np.square(values).sum(across) for values in (after - exact, exact))
     if (error[norm == 0] > 0).any():
         return math.inf
     return float(np.sqrt(np.mean(np.divide(error, norm, out=np.zeros_like(error), where=norm > 0))))
@@ -39,11 +39,19 @@ def channel_error(x: np.ndarray, recovered: np.ndarray) -> float:
 def psnr(x: np.ndarray, recovered: np.ndarray) -> float:
     """Peak signal to noise ratio in dB; the peak is the range of ``x``, max - min. Infinite if both are equal, minus
     infinity if the error is not finite or the range is 0."""
-    mse = np.mean((recovered.astype(np.float64) - x.astype(np.float64)) ** 2)
-    peak = float(x.max()) - float(x.min())
+    exact, after = _scaled(x, recovered)
+    mse = np.mean((after - exact) ** 2)
+    peak = float(exact.max()) - float(exact.min())
     if not mse:
         return math.inf
     return 20 * math.log10(peak / math.sqrt(mse)) if peak and math.isfinite(mse) else -math.inf
+
+
+def _scaled(x, recovered):
+    # Both in float64, divided by the largest magnitude of x if squares would vanish: ratios of errors stay.
+    exact, after = x.astype(np.float64), recovered.astype(np.float64)
+    most = float(np.abs(exact).max(initial=0))
+    return (exact / most, after / most) if 0 < most < SMALL else (exact, after)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["from_torchao", "to_torchao"]
 
-TYPES = {"e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2"}  # torch's; others are bytes there
+TYPES = {"e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2", "e2m1": "float4_e2m1fn_x2"}  # torch's; or bytes
 
 
 def _check(form: str, shape: Sequence[int]) -> None:
@@ -53,18 +53,23 @@ def to_torchao(compressed: Compressed) -> "tuple[torch.Tensor, torch.Tensor]":
     elements = elements[: compressed.length * (4 if width == 4 else 8) // 8].reshape(*shape[:-1], -1)
     elements = torch.from_numpy(elements)
     return (torch.from_numpy(scales).view(torch.float8_e8m0fnu),
-            elements.view(getattr(torch, TYPES[form])) if form in TYPES else elements)
+            elements.view(getattr(torch, TYPES[form])) if form in ("e4m3", "e5m2") else elements)
 
 
 def from_torchao(scales: "torch.Tensor", elements: "torch.Tensor", format: str) -> Compressed:
     """The :class:`~actcodec.Compressed` of torchao's scales and elements, of ``format`` e4m3, e5m2, e3m2, e2m3 or e2m1:
     the reverse of :func:`to_torchao`. Its scales are inline, for one CDU.
 
-    Raises ValueError for another format, for rows that are not a multiple of 32 values, and for scales of another
-    shape.
+    Raises ValueError for another format, for rows that are not a multiple of 32 values, for scales of another shape,
+    for tensors that have neither the types of :func:`to_torchao` nor bytes, and for elements of more than 6 bits in
+    e3m2 and e2m3.
     """
     import torch
 
+    _check(format, (GROUP,))
+    for what, tensor, name in (("scales", scales, "float8_e8m0fnu"), ("elements", elements, TYPES.get(format))):
+        if str(tensor.dtype).removeprefix("torch.") not in (name, "uint8"):
+            raise ValueError(f"{what} are {tensor.dtype}, must be {' or '.join(filter(None, (name, 'uint8')))}")
     elements, scales = (one.contiguous().view(torch.uint8).cpu().numpy() for one in (elements, scales))
     per_byte = 2 if format == "e2m1" else 1
     shape = (*elements.shape[:-1], elements.shape[-1] * per_byte) if elements.ndim else ()
@@ -72,6 +77,8 @@ def from_torchao(scales: "torch.Tensor", elements: "torch.Tensor", format: str) 
     if scales.shape != (*shape[:-1], shape[-1] // GROUP):
         raise ValueError(f"scales have the shape {scales.shape}, elements need {(*shape[:-1], shape[-1] // GROUP)}")
     width, length = FORMATS[format].width, elements.size * per_byte
+    if width == 6 and elements.max(initial=0) >= 64:
+        raise ValueError(f"elements are up to {elements.max()}, must be less than 64 in {format}")
     blocks = -(-length // BLOCK)
     data = np.zeros((blocks, HEAD + BLOCK * width // 8), np.uint8)
     lacking = blocks * BLOCK - length

@@ -13,13 +13,19 @@ from numcodecs.compat import ensure_bytes, ndarray_copy
 
 from actcodec import api, codecs, container
 
-__all__ = ["Actcodec", "plain"]
+__all__ = ["Actcodec", "check_dtype", "plain"]
 
 
 def plain(options: Mapping[str, Any]) -> dict[str, Any]:
     """Options for JSON: arrays, such as a quantization table, become lists, and NumPy's numbers become Python's."""
     return {name: value.ravel().tolist() if isinstance(value, np.ndarray) else
             value.item() if isinstance(value, np.generic) else value for name, value in options.items()}
+
+
+def check_dtype(x: np.ndarray) -> None:
+    """Raises TypeError for chunks of types that Zarr has for something else: int8 would be codes of SFPR."""
+    if x.dtype.name not in ("float16", "float32", "float64"):
+        raise TypeError(f"chunk is {x.dtype}, must be float16, float32 or float64")
 
 
 class Actcodec(Codec):
@@ -42,6 +48,7 @@ class Actcodec(Codec):
 
     def encode(self, buf: Any) -> bytes:
         x = np.asarray(buf)
+        check_dtype(x)
         if not x.dtype.isnative or not x.flags.c_contiguous:
             raise ValueError(f"chunk has dtype {x.dtype.str} and strides {x.strides}, must be in C order and native "
                              "byte order")

@@ -103,7 +103,12 @@ def pt(path: str | Path) -> dict[str, Callable[[], Any]]:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
         raise UserError(f"{path}: not a readable .pt file: {first_line(error)}") from error
-    return dict(flat("", content, torch))
+    tensors: dict[str, Callable[[], Any]] = {}
+    for name, read in flat("", content, torch):
+        if name in tensors:
+            raise UserError(f"{path}: two tensors have the name {name}")
+        tensors[name] = read
+    return tensors
 
 
 def flat(name: str, content: Any, torch: Any) -> Iterator[tuple[str, Callable[[], Any]]]:

@@ -11,7 +11,7 @@ from typing import Any, Self
 from zarr.abc.codec import ArrayBytesCodec
 
 from actcodec import api, codecs, container
-from actcodec.numcodecs import plain
+from actcodec.numcodecs import check_dtype, plain
 
 __all__ = ["Actcodec"]
 
@@ -40,6 +40,7 @@ class Actcodec(ArrayBytesCodec):
 
     async def _encode_single(self, chunk_array, chunk_spec):
         x = chunk_array.as_numpy_array()
+        check_dtype(x)
         compressed = await asyncio.to_thread(api.compress, x, self.mode, **self.options)
         return chunk_spec.prototype.buffer.from_bytes(container.pack(compressed))
 

@@ -81,7 +81,8 @@ def read(files: Sequence[str]) -> tuple[list[str], NDArray[np.float64]]:
 
 def norms_table(path: str) -> NDArray[np.float64]:
     if path.endswith(".npy"):
-        (_, table), = sources.tensors(path, say)
+        (_, x), = sources.tensors(path, say)
+        table = as_floats(x)
     else:
         with reading(path) as file:
             text = file.read().decode("latin-1")

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import groupby, product, zip_longest
@@ -18,6 +19,7 @@ from actcodec import api, codecs, sources
 from actcodec.commands.common import ModeCommand, check_picture, say, settings, shape_text, spelling
 from actcodec.console import Console
 from actcodec.files import UserError
+from actcodec.tensors import dtype_name
 
 FIELDS = ("ratio", "ratio_with_side", "relative_error", "channel_error", "psnr", "largest_error", "nans", "infinities",
           "saturated")
@@ -99,11 +101,16 @@ def ways(mode: str, options: Mapping[str, Any]) -> list[tuple[str, str, dict[str
 
 
 def every_way(modes: Sequence[str], options: Mapping[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
-    """The :func:`ways` of several modes, with a note on stderr for each option that none of them has."""
-    for name, values in options.items():
-        if values and not any(codecs.find(mode).option(name) for mode in modes):
-            say(f"note: --{spelling(name)} has no effect: no mode asked for has it")
-    return [way for mode in modes for way in ways(mode, options)]
+    """The :func:`ways` of several modes, each with a label of its own, and a note on stderr
+    for each option that none of them has."""
+    for option, values in options.items():
+        if values and not any(codecs.find(mode).option(option) for mode in modes):
+            say(f"note: --{spelling(option)} has no effect: no mode asked for has it")
+    result, number = [], Counter[str]()
+    for label, name, combination in (way for mode in modes for way in ways(mode, options)):
+        number[label] += 1  # more than once: files of one name in several folders
+        result.append((f"{label} #{number[label]}" if number[label] > 1 else label, name, combination))
+    return result
 
 
 def row(name: str, x: np.ndarray, mode: str, label: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -117,7 +124,8 @@ def row(name: str, x: np.ndarray, mode: str, label: str, options: Mapping[str, A
     facts = asdict(evaluation)
     facts["options"] = {key: value if isinstance(value, bool | int | float | None) else str(value)
                         for key, value in evaluation.options.items()}
-    return {"tensor": name, "shape": list(x.shape), "dtype": str(x.dtype), "bytes": x.nbytes, "label": label, **facts}
+    return {"tensor": name, "shape": list(x.shape), "dtype": dtype_name(x.dtype), "bytes": x.nbytes, "label": label,
+            **facts}
 
 
 def finite(facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -165,7 +173,7 @@ def show(rows: Sequence[Mapping[str, Any]]) -> None:
         console.print("\nratio of all tensors together")
         totals: dict[str, tuple[float, float]] = {}
         for one in rows:
-            label = one["label"].split(" (")[0]
+            label = one["label"].removesuffix(f" ({one['mode']})")  # where it fell back
             size, packed = totals.get(label, (0, 0))
             totals[label] = size + one["bytes"], packed + one["bytes"] / one["ratio"]
         for label, (size, packed) in totals.items():

@@ -62,6 +62,8 @@ def command(network: str | None, model: str | None, minibatch: int, image: int, 
     """
     if (network is None) == (model is None):
         raise UserError("give either a NETWORK or --model MODULE:FUNCTION")
+    if every and mode:
+        raise UserError("give either --mode, once or more, or --all")
     if plot:
         check_picture(plot)
     numbers, options["cdus"] = options["cdus"] or (CDUS,), ()

@@ -276,5 +276,13 @@ def test_modes_of_the_package_have_all_that_is_shown_of_them():
     assert [codes[name] for name in ("jpeg-base", "comet", "division")] == [20, 21, 22]
 
 
+def test_tiny_numbers_that_are_lost_are_errors():
+    x = np.full((2, 3), 1e-170)
+    x[0, 0] = -1e-170
+    errors = metrics.errors(x, np.zeros_like(x))
+    assert errors.relative_error == errors.channel_error == pytest.approx(1)
+    assert errors.psnr == pytest.approx(20 * np.log10(2)) and errors.largest_error == 1e-170
+
+
 def test_errors_of_tiny_numbers_are_no_less():
     assert actcodec.evaluate(np.full((8, 8), 1e-200), "raw").relative_error == 1

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -67,6 +68,30 @@ def test_the_same_numbers_as_text_and_values(tensors):
     size = sum(x.nbytes for x in tensors.values())
     packed = sum(x.nbytes / float(row["ratio"]) for x, row in zip(tensors.values(), rows[1::2], strict=True))
     assert f"dpr-fp8: {size / packed:.2f}\n" in text
+
+
+def test_tables_of_one_name_are_not_mixed(tensors):
+    for folder, table in (("a", "1 " * 64), ("b", "64 " * 64)):
+        os.mkdir(folder)
+        Path(folder, "t (1).txt").write_text(table)
+    words = "evaluate", "all.npz:conv", "x.npy", "--mode", "jpeg-act", "--dqt", "a/t (1).txt", "--dqt", "b/t (1).txt"
+    rows = json.loads(invoke(*words, "--json").stdout)
+    assert [row["label"] for row in rows] == ["jpeg-act t (1).txt", "jpeg-act t (1).txt #2"] * 2
+    text = invoke(*words).stdout
+    for label, row in zip(("jpeg-act t (1).txt", "jpeg-act t (1).txt #2"), rows, strict=False):
+        assert f"  {label}: {row['ratio']:.2f}\n" in text  # both tensors are the same
+
+
+def test_bfloat16_is_called_so(tensors):
+    np.save("n.npy", np.full((3, 2), 0x3F80, np.uint16).view("V2"))
+    row, = json.loads(run("evaluate n.npy --mode raw --json"))
+    assert row["dtype"] == "bfloat16"
+    assert run("awp n.npy")
+
+
+def test_two_tensors_of_one_name_are_refused(tensors):
+    torch.save({"a.b": torch.ones(3), "a": {"b": torch.zeros(3)}}, "two.pt")
+    assert "two.pt: two tensors have the name a.b" in invoke("evaluate two.pt --mode raw").stderr
 
 
 def test_files_of_several_tensors(tensors):

@@ -37,6 +37,11 @@ def resnet():
     return NETWORKS["resnet-50"]()
 
 
+def test_all_modes_or_some():
+    result = run("alexnet", "--all", "--mode", "jpeg-act")
+    assert result.exit_code == 2 and "give either --mode, once or more, or --all" in result.output
+
+
 def test_table_has_every_way_and_fits():
     text = succeeds("resnet-50", "--cdus", "1", "--cdus", "4", "--layers")
     lines = text.splitlines()

@@ -223,6 +223,16 @@ def test_what_torchao_cannot_have_is_an_error():
             mx.to_torchao(compressed)
     with pytest.raises(ValueError, match=r"scales have the shape \(2, 1\), elements need \(2, 2\)"):
         mx.from_torchao(torch.zeros(2, 1, dtype=torch.uint8), torch.zeros(2, 64, dtype=torch.uint8), "e3m2")
+    scales = torch.zeros(4, 1, dtype=torch.uint8)
+    for elements, form, words in (
+            (torch.zeros(4, 32, dtype=torch.float8_e5m2), "e4m3", "elements are torch.float8_e5m2, must be"),
+            (torch.zeros(4, 32), "e3m2", "elements are torch.float32, must be uint8"),
+            (torch.full((4, 32), 64, dtype=torch.uint8), "e2m3", "up to 64, must be less than 64 in e2m3"),
+            (torch.zeros(4, 32, dtype=torch.uint8), "int8", "format is 'int8'")):
+        with pytest.raises(ValueError, match=words):
+            mx.from_torchao(scales, elements, form)
+    with pytest.raises(ValueError, match=r"scales are torch\.float32, must be float8_e8m0fnu or uint8"):
+        mx.from_torchao(scales.float(), torch.zeros(4, 32, dtype=torch.uint8), "e3m2")
 
 
 @each_form

@@ -64,6 +64,18 @@ def test_metadata_are_plain_and_found_again(tmp_path):
     assert actcodec.zarr.Actcodec.from_dict(one.to_dict()) == one
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int32", "V2"])
+def test_chunks_of_other_types_are_refused(tmp_path, dtype):
+    x = np.zeros((2, 3, 8, 8), dtype)
+    with pytest.raises(TypeError, match="must be float16, float32 or float64"):
+        actcodec.numcodecs.Actcodec("sfpr-zvc").encode(x)
+    if dtype != "V2":
+        array = zarr.create_array(tmp_path / "three", shape=x.shape, chunks=x.shape, dtype=x.dtype, zarr_format=3,
+                                  compressors=None, serializer=actcodec.zarr.Actcodec("sfpr-zvc"), fill_value=1)
+        with pytest.raises(TypeError, match="must be float16, float32 or float64"):
+            array[:] = x
+
+
 def test_numcodecs_alone():
     codec = numcodecs.get_codec({"id": "actcodec", "mode": "dpr-fp8"})
     x, out = activations(), np.empty((6, 8, 16, 16), np.float32)
