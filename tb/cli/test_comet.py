@@ -172,7 +172,7 @@ def check_engines(x, **options):
 
 
 @pytest.mark.parametrize("shape", [*SOME, *regress(*((shape,) for shape in SHAPES if shape not in SOME))], ids=str)
-@pytest.mark.parametrize("cdus", [1, *regress(4)])
+@pytest.mark.parametrize("cdus", [1, *regress(4, 3)])
 def test_engines_agree(cdus, shape):
     """Each predictor with a small and a large bound, which tensors have in turn."""
     bounds = [0.02, 1.5]
