@@ -13,11 +13,8 @@ SMALL = 1e-140  # numbers below it have squares near 0, or 0
 def relative_error(x: np.ndarray, recovered: np.ndarray) -> float:
     """Relative L2 error ``|recovered - x| / |x|`` in float64; 0 if both are equal, infinite if only ``x`` is
     all zeros."""
-    exact = x.astype(np.float64).ravel()
-    difference = recovered.astype(np.float64).ravel() - exact
-    most = float(np.abs(exact).max(initial=0))
-    if 0 < most < SMALL:
-        exact, difference = exact / most, difference / most
+    exact, after = _scaled(x.ravel(), recovered.ravel())
+    difference = after - exact
     error, norm = np.linalg.norm(difference), np.linalg.norm(exact)
     return float(error / norm) if norm else (math.inf if error else 0.0)
 
