@@ -15,8 +15,8 @@ class StreamMux:
     Between jobs, when nothing is chosen, nobody is valid or ready.
 
     Throughput, latency: those of a wire. Combinational paths: ``valid`` and ``payload`` forwards, ``ready`` backwards.
-    Made for LUTs, where a level costs more than a register, a skid buffer stands in front of each sink but those in
-    ``uncut``: one cycle more, and no path at all.
+    When it is made for LUTs, where a level of logic costs more than a register, each sink except those in ``uncut`` has
+    a skid buffer in front of it, which adds a cycle of latency and cuts all combinational paths.
 
     Parameters
     ----------

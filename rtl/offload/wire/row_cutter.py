@@ -104,7 +104,8 @@ class RowCutter(wiring.Component):
             values = {mode.format.item: value(mode.format.item) for mode in self.modes if _masked(mode)}
             return mode.choose(lambda mode: values[mode.format.item] if _masked(mode) else other(mode))
 
-        # ``front`` is how many bytes of the next mask come with row 7, ``behind`` takes them from behind its items.
+        # ``front``: number of bytes of the next block's mask that are taken with row 7; ``behind`` selects these bytes,
+        # which follow the items of row 7.
         if target(platform) == "lut":
             # Only those bytes of a mask that row 0 needs are taken with row 7, where they may begin at any byte; the
             # others are taken with row 0. Where they begin is one-hot, as a slow path ends there, and known a cycle
