@@ -97,7 +97,8 @@ class Driver(RegisterAccess):
         lane = mode.codes if dtype == CODES else mode
         if (lane.scaled and scales is None) or ((mode.settings or mode.shifts) and settings is None):
             x = (await self._rows(address, mode.model.view(shape), job["stride"], dtype)).reshape(shape)
-            words, fitted = lane.model.fit(x, signs=signs, **_options(name, options or {}))
+            here = {"cdus": self.cdus, "signs": signs}
+            words, fitted = lane.model.fit(x, signs=signs, **_options(name, options or {}, here))
             scales, settings = words if scales is None else scales, fitted if settings is None else settings
         words = None if scales is None or hardware else np.ascontiguousarray(scales)
         if words is not None and words.dtype != np.uint32:
@@ -262,11 +263,16 @@ def check_scan(options: Mapping[str, Any]) -> None:
         raise ValueError("a scan finds the scales of channels, with the paper's clip")
 
 
-def _options(name, options):
-    """A value for each option of a lane's mode, if users can ask for it."""
+def _options(name, options, here):
+    """A value for each option of a lane's mode, if users can ask for it; ``here`` has those that the accelerator has
+    decided."""
     mode, implied = codecs.by_code(codecs.lane_modes(name)[0].code)
+    decided = implied | here
+    for option, value in options.items():
+        if value is not None and option in decided and value != decided[option]:
+            raise ValueError(f"{option} of mode {name} is {decided[option]} here, not {value!r}")
     values = mode.option_values(implied | options) if mode else options
-    return {name: value for name, value in values.items() if name not in ("cdus", "signs")}
+    return {name: value for name, value in values.items() if name not in here}
 
 
 def _number(mode, name, width, settings):

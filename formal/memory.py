@@ -172,7 +172,7 @@ def writes(memory, outstanding, folder):
 
 def carries(decompress, outstanding, folder):
     """The payload's port in one direction."""
-    names = ["under_way", "first", "index", "room", "open_", "stores"]
+    names = ["under_way", "first", "index", "room", "open_", "stores", "offered"]
     names += [f"arrived.{name}" for name in ("level", "valid", "fetched", "i__ready")]
     names += [f"stored.{name}" for name in ("level", "valid", "done", "fetched", "whole", "length",
                                               "i__payload")]
@@ -204,7 +204,8 @@ def carries(decompress, outstanding, folder):
         h.check(LENGTH, ~inner["stores"] | (begun == at[:3]))
         inductive(h, (LENGTH,), walk & (begun == Mux(inner["open_"], at[:3], 0)) & (begun < LIMIT)
                   & (inner["open_"] == (begun != 0)))
-        offers_whole(h, unit.writes, inner, "stored", begun, payload.STORED)
+        offers_whole(h, unit.writes, inner, "stored", begun, payload.STORED, (inner["offered"], beats(aw.p)),
+                     ~(inner["offered"] & aw.valid))
         inductive(h, (STORED_FIRST,), begun < LIMIT)
     legal(h, channel.valid, channel.p.length, channel.p.address)
     inductive(h, (LEGAL,), walk)
@@ -216,7 +217,8 @@ def carries(decompress, outstanding, folder):
         inductive(h, (LIMITED, IDLE, TAKEN), inner["arrived.i__ready"] == (inner["arrived.level"] != outstanding))
     inductive(h, (LIMITED, IDLE, TAKEN), (asked + offered + kept == inner["under_way"])
               & (inner["under_way"] <= outstanding)
-              & (~inner["room"] | channel.valid | (inner["under_way"] <= outstanding - LIMIT)))
+              & (~inner["room"] | channel.valid | (inner["under_way"] <= outstanding - LIMIT))
+              & (~inner["offered"] | (~channel.valid & (inner["under_way"] <= outstanding - LIMIT))))
     return h
 
 

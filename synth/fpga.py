@@ -187,10 +187,11 @@ def fit(name, text, build=BUILD, parts=None):
 
 
 def placed(names):
-    """The jobs that go on the device: units as they are mapped to cells but made for LUTs, and of accelerators the one
-    with one CDU."""
+    """The jobs that go on the device: units as they are mapped to cells but made for LUTs, and of accelerators those
+    with one CDU, as presets have them."""
     def fits(unit, parameters):
-        return parameters == ({"cdus": 1} if unit.name == "accelerator" else unit.synth)
+        alone = [{"cdus": 1, **preset} for preset in unit.presets.values()]
+        return parameters in (alone if unit.name == "accelerator" else [unit.synth])
 
     # A lane comes with its accelerator.
     return [job for job in jobs(names, fits, "lut") if fits(job.unit, job.parameters)]

@@ -5,6 +5,8 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from actcodec.rtl.common.target import target
+
 __all__ = ["Fifo"]
 
 
@@ -50,7 +52,9 @@ class Fifo(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.memory = memory = Memory(shape=self.shape, depth=self.depth, init=[])
+        # A shallow one would take a LUT for two bits.
+        attributes = {"ram_style": "block"} if target(platform) == "lut" else {}
+        m.submodules.memory = memory = Memory(shape=self.shape, depth=self.depth, init=[], attrs=attributes)
         write, read = memory.write_port(), memory.read_port(domain="sync")
         full, some = Signal(), Signal()  # of the memory: no room for a beat; there is one that may leave
         # The memory's output, and the register behind it, have a beat.

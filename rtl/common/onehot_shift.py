@@ -5,7 +5,26 @@ Such a shifter takes fewer levels of gates than one of binary stages, and less a
 
 from amaranth.hdl import Const, Mux, Signal
 
-__all__ = ["Digits", "choose", "turn", "window"]
+from actcodec.rtl.common.target import target
+
+__all__ = ["Digits", "choose", "digits_of", "exceeds", "turn", "window"]
+
+
+def digits_of(bits, platform):
+    """Bits of each of the :class:`Digits` that so many bits become: two, with an odd one last; of one bit each for
+    LUTs, which choose one of two: one of four takes three of them, and as many levels as two digits of one bit."""
+    return [1] * bits if target(platform) == "lut" else [min(2, bits - low) for low in range(0, bits, 2)]
+
+
+def exceeds(number, count, platform):
+    """Whether a number is more than each of those below ``count``; for LUTs by its halves, and not by carries."""
+    if target(platform) != "lut":
+        return [number > k for k in range(count)]
+    half = len(number) + 1 >> 1
+    low, high = number[:half], number[half:]
+    lows = [low > k for k in range(1 << half)]
+    ranks = [(high > k, high == k) for k in range(1 << len(number) - half)]
+    return [ranks[k >> half][0] | (ranks[k >> half][1] & lows[k % (1 << half)]) for k in range(count)]
 
 
 def choose(pairs):
@@ -49,10 +68,14 @@ class Digits:
             result = signal[least + 1 :].any() | (signal[least] & result)
         return result
 
+    def values(self, number):
+        """What the digits are of a number."""
+        return [1 << number[place:][:size] for place, size in zip(self.places, self._sizes, strict=True)]
+
     def eq(self, number, valid=1):
         """Assignments of a number; without ``valid`` no value of any digit is set."""
-        return [signal.eq(Mux(valid, 1 << number[place:][:size], 0))
-                for place, signal, size in zip(self.places, self.signals, self._sizes, strict=True)]
+        return [signal.eq(Mux(valid, value, 0))
+                for signal, value in zip(self.signals, self.values(number), strict=True)]
 
 
 def window(m, lanes, digits, size):

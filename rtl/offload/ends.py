@@ -42,8 +42,9 @@ class Ends:
 
     Memory's port moves a packet in four beats, so one waits in a register on either side of it: while a packet is
     stored, the collector fills the next one, and while the splitter takes one apart, the next one is put together. Its
-    readiness is late, for LUTs too late for the collector, from which a skid buffer then parts it. With one lane the
-    splitter can miss a cycle after each packet; with several it gets the next one at once from a skid buffer.
+    readiness is late, for LUTs too late for the collector, from which a skid buffer then parts it; of one lane without
+    long rows, a slow register does. With one lane the splitter can miss a cycle after each packet; with several it gets
+    the next one at once from a skid buffer.
 
     It is no component, as it shares that module, and as an accelerator without memory for payloads has nothing of it
     but wires.
@@ -78,10 +79,13 @@ class Ends:
         inlet.submodules.splitter = splitter
         sender, receiver, memory = self._sender, self._receiver, self._memory
         if memory:
-            shape, late = memory.o.p.shape(), Skid if target(platform) == "lut" else Register
-            m.submodules.write_register = write = ResetInserter(clear)(late(shape))
+            shape, one = memory.o.p.shape(), accelerator.cdus == 1
+            seldom = one and all(mode.format.row <= 8 for mode in accelerator.modes)  # a packet in 14 cycles
+            m.submodules.write_register = write = ResetInserter(clear)(
+                Register(shape) if target(platform) == "cells" else
+                Register(shape, slow=True) if seldom else Skid(shape))
             inlet.submodules.read_register = read = ResetInserter(clear)(
-                Register(shape, slow=True) if accelerator.cdus == 1 else Skid(shape))
+                Register(shape, slow=True) if one else Skid(shape))
             wiring.connect(m, write.o, memory.i)
             wiring.connect(inlet, memory.o, read.i)
         if sender:

@@ -270,12 +270,12 @@ class Lane(wiring.Component):
         if cdu.scaled:
             # The CDU takes a sector and its scale at once, and the reader may be only two ahead with either. So scales
             # are delayed as sectors are: by a cycle where these are widened, unless the scan's reciprocal has taken
-            # it, and by one where they pass a skid in a CDU that is made for LUTs.
-            later = [bool(halves or codes) and not scan, target(platform) == "lut"]
-            for number in range(sum(later)):
-                m.submodules[f"scale_{number}"] = register = Register(32)
-                wiring.connect(m, scale, register.i)
-                scale = register.o
+            # it, and by a skid buffer where they pass one in a CDU that is made for LUTs.
+            later = [Register] * (bool(halves or codes) and not scan) + [Skid] * (target(platform) == "lut")
+            for number, kind in enumerate(later):
+                m.submodules[f"scale_{number}"] = delay = kind(32)
+                wiring.connect(m, scale, delay.i)
+                scale = delay.o
             wiring.connect(m, scale, cdu.scales)
         if hasattr(cdu, "nans"):
             m.d.comb += [self.nans.eq(cdu.nans), self.saturated.eq(cdu.saturated)]

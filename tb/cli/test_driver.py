@@ -364,6 +364,8 @@ WRONG = {
     "three dimensions": ({"shape": (2, 3, 4)}, "3 dimensions"),
     "empty tensor": ({"shape": (0, 3, 8, 8)}, "empty"),
     "unknown table": ({"options": {"dqt": "optX"}}, "unknown DQT"),
+    "option of another mode": ({"options": {"coder": "rice"}}, "coder of mode jpeg-act is zvc here, not 'rice'"),
+    "option of the accelerator": ({"options": {"cdus": 3}}, "cdus of mode jpeg-act is 1 here, not 3"),
 }
 
 

@@ -29,7 +29,7 @@ from tb.soak import chance
 from tb.soak import run as soak
 from tb.soak.session import Session
 
-OTHERS = [chance.SINGLE, chance.LARGE, chance.INDEPENDENT, chance.LUTS, chance.STORED]
+OTHERS = [chance.SINGLE, chance.LARGE, chance.INDEPENDENT, chance.ALONE, chance.STORED]
 SHARED = {"kind": KINDS.index("shared"), "ordered": 1}
 POLITE = MemoryBehaviour()
 REST = {"shared": 121, "independent": 115}  # cycles of a scan: memory's, and those of pipelines and stores

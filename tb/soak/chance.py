@@ -13,8 +13,8 @@ from tb.offload import draws
 from tb.offload.jobs import Job
 from tb.offload.lanes import selectable
 
-__all__ = ["CONFIGURATIONS", "EQUIPPED", "FEW", "INDEPENDENT", "LANE", "LANES", "LARGE", "LUTS", "RINGS", "SINGLE",
-           "STORED", "WHOLE", "accelerator", "around", "job", "memory", "pattern", "window"]
+__all__ = ["ALONE", "CONFIGURATIONS", "EQUIPPED", "FEW", "INDEPENDENT", "LANE", "LANES", "LARGE", "LUTS", "RINGS",
+           "SINGLE", "STORED", "WHOLE", "accelerator", "around", "job", "memory", "pattern", "window"]
 
 JPEG_ACT = ("sfpr", "sfpr-zvc", "jpeg-act", "brc")
 STREAMS = tuple(mode.name for mode in codecs.lane_modes() if mode.format.endless)  # instead of blocks
@@ -30,6 +30,7 @@ INDEPENDENT = Accelerator(2, JPEG_ACT, memory="independent", scan=True, queue=25
 STORED = Accelerator(4, ("sfpr-zvc", "brc"), outstanding=8, address_width=64, payload="memory", scan=True, queue=8)
 LARGE = Accelerator(3, EVERY, payload="both", scan=True, queue=16)  # with all modes, and all of it but formats
 LUTS = Accelerator(2, JPEG_ACT, scan=True, target="lut")
+ALONE = Accelerator(1, JPEG_ACT, payload="both", scan=True, queue=256, target="lut")  # one lane, with all but formats
 CONFIGURATIONS = (
     Accelerator(4, JPEG_ACT), Accelerator(2, ("raw", "zvc")), Accelerator(3, JPEG_ACT),
     replace(LANE, cdus=3), Accelerator(8, JPEG_ACT), Accelerator(3, STREAMS),

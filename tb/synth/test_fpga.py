@@ -134,9 +134,10 @@ def test_a_missing_tool_is_named(monkeypatch, tmp_path):
     assert recall("unit", text(Bank(8)), tmp_path) is None
 
 
-def test_one_accelerator_fits_and_every_unit_is_placed():
+def test_accelerators_of_one_lane_fit_and_every_unit_is_placed():
     labels = [job.label for job in fpga.placed(["quantize", "dct", "maxpool", "accelerator"])]
-    assert labels == ["quantize", "dct", "maxpool (width 16)", "accelerator (1 CDU)"]
+    assert labels == ["quantize", "dct", "maxpool (width 16)", "accelerator (1 CDU)",
+                      "accelerator (1 CDU, standalone)"]
 
 
 def test_the_command_prints_what_fits_and_fails_with_what_does_not(monkeypatch):

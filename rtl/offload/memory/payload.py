@@ -33,7 +33,7 @@ class Payload(wiring.Component):
     ``overflow`` is set, and no byte beyond the space is written. Nor does an address wrap: the space ends with memory.
 
     Throughput: one beat per cycle, so a packet in 4. Latency: writing, 1 cycle from a packet to its first beat in the
-    store, and from the last beat of a burst 1 to its address and 4 to its first beat of data; reading, 9 cycles from
+    store, and from the last beat of a burst 2 to its address and 4 to its first beat of data; reading, 10 cycles from
     ``start`` to the address of a full burst, and 8 from the first of four beats to their packet. Buffering: two bursts
     of writes, ``outstanding`` beats of reads, a packet. Combinational paths: ``i.valid`` and ``i.p`` to ``i.ready``;
     ``o.ready`` goes to the FIFO's memory.
@@ -143,31 +143,35 @@ class Payload(wiring.Component):
             m.d.sync += first.eq(index + 1)
 
         # ----------------------------------------------------------------------------------------------------- bursts
+        # That a beat closes a burst is known late: only then is it counted, and its address offered.
         burst = Signal(axi.address_layout(self.address_width), reset_less=True)
+        offered = Signal(name="offered")
         under_way = Signal(range(self.outstanding + 1))  # beats of reads, or bursts of writes
-        able, room, offers, comes, answers = (
-            Signal(name=name) for name in ("able", "room", "offers", "comes", "answers"))
+        able, free, room, offers, comes, answers = (
+            Signal(name=name) for name in ("able", "free", "room", "offers", "comes", "answers"))
         ar, aw = self.reads.ar, self.writes.aw
         fewer, added = Signal.like(under_way), Signal(range(LIMIT + 1))
         m.d.comb += [
             fewer.eq(under_way - (comes | answers)),
-            added.eq(Mux(self.decompress, (index - first)[:3] + 1, 1)),
-            able.eq(room & ~ar.valid & ~aw.valid),
+            added.eq(Mux(self.decompress, burst.length + 1, 1)),
+            free.eq(~offered & ~ar.valid & ~aw.valid),
+            able.eq(room & free),
             offers.eq(steps & closes),
             ar.p.eq(burst), aw.p.eq(burst),
             self.writes.b.ready.eq(1),
             answers.eq(self.writes.b.valid),
         ]
         m.d.sync += [
+            offered.eq(offers),
             room.eq(under_way <= self.outstanding - LIMIT),  # a cycle late: two never follow each other at once
-            under_way.eq(Mux(offers, fewer + added, fewer)),  # offers is late
+            under_way.eq(Mux(offered, fewer + added, fewer)),
         ]
         for channel, mine in ((ar, self.decompress), (aw, ~self.decompress)):
-            with m.If(offers & mine):
+            with m.If(offered & mine):
                 m.d.sync += channel.valid.eq(1)
             with m.Elif(channel.ready):
                 m.d.sync += channel.valid.eq(0)
-        with m.If(offers):
+        with m.If(free):
             m.d.sync += [burst.address.eq(Cat(Const(0, 5), first, index[3:])), burst.length.eq((index - first)[:3])]
 
         # ------------------------------------------------------------------------------------------ packets to memory
@@ -198,6 +202,7 @@ class Payload(wiring.Component):
 
         # ------------------------------------------------------------------------------------------ memory to packets
         full, asks, void, loads, complete = Signal(), Signal(), Signal(), Signal(), Signal()
+        known = Signal()  # whether there is a beat at all, a cycle after `fresh`: what is done then comes late
         finishes = Signal()  # with this beat: none is left to request, nor under way
         count, last = Signal(range(PACKET + 1), reset_less=True), Signal(reset_less=True)
         m.d.comb += [
@@ -206,13 +211,14 @@ class Payload(wiring.Component):
             r.o.ready.eq(~full | self.o.ready | self.abort),
             comes.eq(r.o.valid & r.o.ready),
             asks.eq(reading & ~none & ~fresh & ~self.abort & (~edge | able)),
-            void.eq(fresh & self.decompress & (left == 0) & ~partial),
-            finishes.eq(none & (under_way == 1)),
+            void.eq(known & self.decompress & none),
+            finishes.eq(none & ~offered & (under_way == 1)),
             loads.eq(comes | void),
             complete.eq(void | (comes & ((part == PARTS - 1) | finishes))),
             self.o.valid.eq(full),
             self.o.p.count.eq(count), self.o.p.last.eq(last),
         ]
+        m.d.sync += known.eq(fresh)
         cut = void | (finishes & limited)
         beat = Signal(8 * axi.BEAT)
         m.d.comb += beat.eq(r.o.p.data & ~Cat((cut & beyond[k]).replicate(8) for k in range(axi.BEAT)))
@@ -235,7 +241,7 @@ class Payload(wiring.Component):
         m.d.comb += [
             closes.eq(edge | Mux(self.decompress, 0, (ends & packet.last) | self.abort)),
             steps.eq(stores | asks),
-            self.busy.eq(fresh | writing | reading | open_ | (under_way != 0)),
+            self.busy.eq(fresh | writing | reading | open_ | offered | (under_way != 0)),
         ]
         with m.If(self.start):
             m.d.sync += [writing.eq(~self.decompress), reading.eq(self.decompress), part.eq(0), self.error.eq(0),
@@ -243,5 +249,5 @@ class Payload(wiring.Component):
         with m.If((comes & r.o.p.failed) | (answers & (self.writes.b.p.resp != 0))):
             m.d.sync += self.error.eq(1)
         with m.If(self.abort):
-            m.d.sync += [writing.eq(0), reading.eq(0), full.eq(0), part.eq(0), fresh.eq(0)]
+            m.d.sync += [writing.eq(0), reading.eq(0), full.eq(0), part.eq(0), fresh.eq(0), known.eq(0)]
         return m

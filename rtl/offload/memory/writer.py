@@ -9,6 +9,7 @@ from actcodec.rtl.common import axi
 from actcodec.rtl.common.bursts import LIMIT, Bursts
 from actcodec.rtl.common.fifo import Fifo
 from actcodec.rtl.common.skid import Skid
+from actcodec.rtl.common.target import target
 from actcodec.rtl.common.vectors import place_layout
 from actcodec.rtl.offload.memory.beat_planner import BeatPlanner, finer_bits, masks, rotate
 
@@ -37,17 +38,17 @@ class Writer(wiring.Component):
     before have left of the same beat, so that a beat is written once if the sectors that touch it follow each other.
     Only the bytes that sectors have are written, by strobes.
 
-    Places run ahead of the sectors by up to 16 steps, in which bursts are formed; what each step does with the data
-    waits in a FIFO. Where memory is shared, an address that was taken keeps other masters' data waiting until those
-    of its burst have come. So these are stored first: ``aw`` is offered when the last beat of its burst is there, and
-    all of them then leave without waiting for anything but ``w.ready``. Otherwise data come once their burst stands in
-    line at ``aw``. They never wait for it to be taken.
+    Places run ahead of the sectors by up to 16 steps, for LUTs 18, in which bursts are formed; what each step does with
+    the data waits in a FIFO. Where memory is shared, an address that was taken keeps other masters' data waiting until
+    those of its burst have come. So these are stored first: ``aw`` is offered when the last beat of its burst is there,
+    and all of them then leave without waiting for anything but ``w.ready``. Otherwise data come once their burst stands
+    in line at ``aw``. They never wait for it to be taken.
 
     Throughput: one beat, and one sector, a cycle: a sector takes as many cycles as it begins new beats, at least one.
     Latency: a beat is complete with the sector that begins the next one, or a cycle after the last sector of the
-    tensor. Until then it waits. It leaves 1 cycle later, or, stored, 4 after the last beat of its burst and 3 after
-    the burst's ``aw``. Without a store, ``aw`` comes 4 cycles after the place that ends a burst. Buffering: a beat, two
-    beats or a store of two of the longest bursts, six bursts, 16 steps. Combinational paths: none;
+    tensor. Until then it waits. It leaves 1 cycle later, or, stored, 4 after the last beat of its burst and 3 after the
+    burst's ``aw``. Without a store, ``aw`` comes 4 cycles, for LUTs 5, after the place that ends a burst. Buffering: a
+    beat, two beats or a store of two of the longest bursts, six bursts, 16 or 18 steps. Combinational paths: none;
     ``sectors.ready`` comes from registers, over a few gates.
 
     Source: JPEG-ACT, section III-C, Figures 7 and 8.
@@ -120,7 +121,12 @@ class Writer(wiring.Component):
         bits = 8 * axi.BEAT // count
         work_layout, beat_layout = _work_layout(finer), _beat_layout(count)
         steps = SyncFIFOBuffered(width=work_layout.size, depth=DEPTH)
-        for name, unit in {"beats": beats, "bursts": bursts, "steps": steps}.items():
+        units, planned = {"beats": beats, "bursts": bursts, "steps": steps}, beats.o
+        if target(platform) == "lut":  # a decision takes as long as what becomes of it
+            units["planned"] = skid = Skid(planned.p.shape())
+            wiring.connect(m, beats.o, skid.i)
+            planned = skid.o
+        for name, unit in units.items():
             m.submodules[name] = ResetInserter(self.abort)(unit)
         # What is here was promised to memory, or is on offer, or (granted) may be.
         stores, burst = self.memory == "shared", axi.address_layout(self.address_width)
@@ -136,7 +142,7 @@ class Writer(wiring.Component):
             m.d.comb += beats.byte.eq(self.byte)
 
         # Bursts, and what is to be done for them.
-        step, entry = beats.o.p, Signal(work_layout)
+        step, entry = planned.p, Signal(work_layout)
         room, offers, offered, answers = (Signal(name=name) for name in ("room", "offers", "offered", "answers"))
         moves, able = Signal(), Signal()  # a beat leaves; nothing but itself is needed for that
         under_way = Signal(range(self.outstanding + 1))
@@ -144,10 +150,10 @@ class Writer(wiring.Component):
             beats.gather.eq(1),
             entry.eq(Cat(step.burst.beat, step.final, step.second, step.offset, step.end, step.burst.last)),
             steps.w_data.eq(entry),
-            steps.w_en.eq(beats.o.valid & bursts.i.ready),
+            steps.w_en.eq(planned.valid & bursts.i.ready),
             bursts.i.p.eq(step.burst),
-            bursts.i.valid.eq(beats.o.valid & steps.w_rdy),
-            beats.o.ready.eq(bursts.i.ready & steps.w_rdy),
+            bursts.i.valid.eq(planned.valid & steps.w_rdy),
+            planned.ready.eq(bursts.i.ready & steps.w_rdy),
             offers.eq(aw.i.valid & aw.i.ready),
             self.axi.b.ready.eq(1),
             answers.eq(self.axi.b.valid),

@@ -2,9 +2,11 @@
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream, wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common.pipeline import Pipeline
+from actcodec.rtl.common.target import target
 
 __all__ = ["Reciprocal"]
 
@@ -18,7 +20,8 @@ def _fraction(significand):
 class Reciprocal(wiring.Component):
     """r = float32(1 / k), of one word per cycle.
 
-    k has 8 significant bits, so there are 128 fractions, which are a table of gates.
+    k has 8 significant bits, so there are 128 fractions, which are a table of gates, or for LUTs a block RAM, whose
+    output takes the place of the pipeline's register.
 
     Throughput: a word per cycle. Latency: one cycle. Buffering: a word. Combinational path: ``o.ready`` to ``i.ready``.
 
@@ -41,15 +44,24 @@ class Reciprocal(wiring.Component):
         m = Module()
         pipe = Pipeline(m, self.i, self.o)
         k, fraction, exponent = self.i.p, Signal(23), self.i.p[23:31]
-        with m.Switch(k[16:23]):
-            for low in range(1, 128):
-                with m.Case(low):
-                    m.d.comb += fraction.eq(_fraction(128 + low))
+        fractions = [0, *(_fraction(128 + low) for low in range(1, 128))]
         power = ~k[16:23].any()
         biased = (253 - exponent + power)[:8]
         zero = ~exponent.any() | (exponent > 253) | ((exponent == 253) & ~power)
-        r = Cat(fraction, biased, Const(0, 1)) & (~zero).replicate(32)
-        (word,) = pipe.stage(Mux(self.plain, k, r))
+        if target(platform) == "lut":
+            m.submodules.table = table = Memory(shape=23, depth=128, init=fractions, attrs={"rom_style": "block"})
+            read = table.read_port(domain="sync")
+            rest = Cat(Const(0, 23), biased, Const(0, 1)) & (~zero).replicate(32)
+            word, reads = pipe.stage(Mux(self.plain, k, rest), ~self.plain & ~zero)
+            m.d.comb += [read.addr.eq(k[16:23]), read.en.eq(pipe.advance), fraction.eq(read.data)]
+            word |= fraction & reads.replicate(23)
+        else:
+            with m.Switch(k[16:23]):
+                for low in range(1, 128):
+                    with m.Case(low):
+                        m.d.comb += fraction.eq(fractions[low])
+            r = Cat(fraction, biased, Const(0, 1)) & (~zero).replicate(32)
+            (word,) = pipe.stage(Mux(self.plain, k, r))
         pipe.finish()
         m.d.comb += self.o.p.eq(word)
         return m

@@ -1,10 +1,13 @@
 """The collector: the blocks of several CDUs as one stream of packets."""
 
+from functools import reduce
+from operator import and_
+
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from actcodec.rtl.common.onehot_shift import Digits, choose, turn
+from actcodec.rtl.common.onehot_shift import Digits, choose, digits_of, exceeds, turn
 from actcodec.rtl.common.packer import chunk_layout
 from actcodec.rtl.offload.wire.round_robin import PACKET, RoundRobin, Sizes
 
@@ -36,8 +39,8 @@ class Gatherer(wiring.Component):
         the last time.
     first : input
         Pulse: the first piece is taken; only while ``full``.
-    tail : input
-        But the other pieces are not yet taken.
+    tail : input, a bit for each other piece
+        But those up to this one are not yet taken.
     begun : output
         The next block begins.
     """
@@ -46,7 +49,7 @@ class Gatherer(wiring.Component):
         self.sizes = sizes
         super().__init__({"i": In(stream.Signature(chunk_layout(sizes.first))),
                           "block": Out(8 * sizes.block), "level": Out(range(sizes.block + 1)), "full": Out(1),
-                          "again": In(1), "first": In(1), "tail": In(1), "begun": Out(1)})
+                          "again": In(1), "first": In(1), "tail": In(max(sizes.pieces - 1, 1)), "begun": Out(1)})
 
     def elaborate(self, platform):
         """Eight chunks of any length become one contiguous block without a barrel shifter of the block's width. A chunk
@@ -61,17 +64,18 @@ class Gatherer(wiring.Component):
 
         low = (row - 1).bit_length()
         words = -(-size // row)
-        count, begins = Signal(3, name="count"), Signal(init=1)  # chunks; of which none is here
+        count, begins = Signal(3, name="count"), Signal(init=1, name="begins")  # chunks; of which none is here
         taken = Signal()
         # Where the chunk begins and ends. This and what follows from it has no reset, but is written a cycle after
         # one: a reset would take a multiplexer for each bit in place of the clock's gate.
         fresh = Signal(init=1)
         place, end = Signal(range(size + 1), reset_less=True), Signal(range(size + 1))
-        digits = Digits([min(2, low - bit) for bit in range(0, low, 2)], row, "digit", init=None)
+        digits = Digits(digits_of(low, platform), row, "digit", init=None)
         at = Signal(words, reset_less=True)  # the rows' width in which it begins
         goes = Signal(range(size + 1))
         m.d.comb += [
-            self.i.ready.eq(~fresh & Mux(self.full, self.again, ~self.tail | (count < sizes.early_chunks))),
+            self.i.ready.eq(~fresh & Mux(self.full, self.again, reduce(and_, (
+                ~self.tail[k - 1] | (count < sizes.chunks_within(k)) for k in range(1, max(sizes.pieces, 2)))))),
             taken.eq(self.i.valid & self.i.ready),
             self.begun.eq(taken & begins),
             end.eq(place + (self.i.p.count >> fine)),
@@ -165,7 +169,7 @@ class Filler(wiring.Component):
             self.o.p.count.eq(Mux(ended, at, packet) << fine),
         ]
         bits = (lanes - 1).bit_length()
-        digits = Digits([min(2, bits - low) for low in range(0, bits, 2)], lanes, "digit", init=None)
+        digits = Digits(digits_of(bits, platform), lanes, "digit", init=None)
         with m.If(self.i.ready):
             # Without a piece, zeros are turned.
             m.d.sync += [valid.eq(self.i.valid), at.eq(position), *digits.eq(position, self.i.valid),
@@ -175,11 +179,12 @@ class Filler(wiring.Component):
                              content.eq(self.i.p.data.as_value())]
         turned = turn(m, [content.word_select(k, unit) for k in range(piece)], digits[:], lanes)
 
+        beyond = exceeds(at, packet, platform)
         for k in range(packet):
             lane, value = Signal(unit, reset_less=True, name=f"lane_{k}"), turned[k % lanes]
             below = Signal(name=f"below_{k}")
             m.d.comb += [
-                below.eq(at > k),
+                below.eq(beyond[k]),
                 self.o.p.data.as_value().word_select(k, unit).eq(
                     Mux(below, lane, value) if k >= packet - piece else lane),
             ]
@@ -205,10 +210,10 @@ class Collector(wiring.Component):
     The chain of ``ready`` is cut where it costs least: a piece waits in its block's register, and all of that but the
     head, into which the next block's first chunk comes, stays as it is; the head alone is kept.
 
-    Throughput: up to 4 CDUs, a block in two cycles, beyond that a block a cycle: eight cycles for a block of each. With
-    rows of more than 8 bytes: 128 bytes a cycle, a block in up to three. Latency: from a block's eighth chunk in to the
-    packet that it completes, a cycle and one for each piece of the block; two more to a last packet that is not full.
-    Buffering: a block for each CDU, a piece and a packet. Combinational paths: none.
+    Throughput: up to 4 CDUs, a block in two cycles, of one or two in up to three, beyond that a block a cycle: eight
+    cycles for a block of each. With rows of more than 8 bytes: 128 bytes a cycle, a block in up to three. Latency: from
+    a block's eighth chunk in to the packet that it completes, a cycle and one for each piece of the block; two more to
+    a last packet that is not full. Buffering: a block for each CDU, a piece and a packet. Combinational paths: none.
 
     Source: JPEG-ACT, section III-G, Figure 15a.
 
@@ -299,7 +304,7 @@ class Collector(wiring.Component):
             m.d.comb += [
                 gatherer.again.eq(pick[c][0] & ~saved),
                 gatherer.first.eq(pick[c][0] & moved),
-                gatherer.tail.eq(pick[c][1:].any()),
+                gatherer.tail.eq(Cat(pick[c][1 : k + 1].any() for k in range(1, sizes.pieces))),
             ]
         m.d.sync += saved.eq(~moved & (saved | Cat(g.begun & g.full for g in gatherers).any()))
         return m

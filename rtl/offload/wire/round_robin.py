@@ -28,8 +28,10 @@ class Sizes:
     """Bytes of everything, for ``cdus`` CDUs that can do ``modes``.
 
     A CDU makes a block in eight cycles, so that four of them leave two cycles for each block: a block of up to 74 bytes
-    moves in two pieces of a half, and in one where there are more CDUs. Where some have longer rows, which make blocks
-    longer than a packet, all move in pieces of a packet, as many as they have.
+    moves in two pieces of a half, and in one where there are more CDUs. With one or two, and no counted blocks, it
+    moves in three, of which the first has its first two chunks: when that has left, the next block's second chunk may
+    come. Where some have longer rows, which make blocks longer than a packet, all move in pieces of a packet, as many
+    as they have.
 
     Raises
     ------
@@ -118,7 +120,11 @@ class Sizes:
     @property
     def piece(self):
         """What moves in a cycle."""
-        return PACKET if self.wide else self.block if self.hurried else self.block // 2
+        if self.wide:
+            return PACKET
+        if self.hurried:
+            return self.block
+        return self.block // 2 if self.cdus > 2 or self.counted else self.front + self.chunk
 
     @property
     def pieces(self):
@@ -130,10 +136,9 @@ class Sizes:
         """Rows at the beginning of a block that lie in its first piece, whatever their masks are."""
         return min((self.piece - self.head) // self.row, 8)
 
-    @property
-    def early_chunks(self):
-        """The same of chunks."""
-        return self.early if self.chunk == self.row else min(1 + (self.piece - self.front) // self.chunk, 8)
+    def chunks_within(self, pieces):
+        """Chunks at the beginning of a block that lie in its first so many pieces, however long they are."""
+        return min(1 + (pieces * self.piece - self.front) // self.chunk, 8)
 
 
 class RoundRobin(wiring.Component):

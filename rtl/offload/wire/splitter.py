@@ -5,7 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from actcodec.rtl.common.carrysave import columns, pair, reduced, weigh
-from actcodec.rtl.common.onehot_shift import Digits, choose, window
+from actcodec.rtl.common.onehot_shift import Digits, choose, digits_of, window
 from actcodec.rtl.common.packer import chunk_layout
 from actcodec.rtl.offload.control.config import Chosen, config_layout, rows_layout
 from actcodec.rtl.offload.memory.geometry import FAR, TILES
@@ -16,7 +16,7 @@ from actcodec.rtl.offload.wire.row_starts import segment_begins
 
 __all__ = ["Splitter"]
 
-DEPTH = 6  # XORs that the mask's bits pass in the cycle in which they show
+DEPTH = 6  # XORs that the mask's bits pass in a cycle, in which they may have to show first
 
 
 class Splitter(wiring.Component):
@@ -29,10 +29,11 @@ class Splitter(wiring.Component):
     there is a cycle for that; beyond, and with rows of more than 8 bytes, it has to be found in the cycle in which the
     mask shows. This takes the place of the paper's FIFO of 256 bytes and of the unpackers of the CDUs.
 
-    Throughput: up to 4 CDUs, a block in two cycles, beyond that a block a cycle; a row a cycle and CDU. With rows
-    of more than 8 bytes: 128 bytes a cycle, a block in up to three. The last packet waits a cycle, once in a tensor.
-    Latency: 1 cycle from a packet to the first row that lies in it, 2 if it is the last. Buffering: 71 bytes (127 with
-    such rows), and a block for each CDU. Combinational paths: ``i.valid``, ``i.p`` and ``o.ready`` to ``i.ready``.
+    Throughput: up to 4 CDUs, a block in two cycles, of one or two in three, unless blocks are counted, beyond that a
+    block a cycle; a row a cycle and CDU. With rows of more than 8 bytes: 128 bytes a cycle, a block in up to three. The
+    last packet waits a cycle, once in a tensor. Latency: 1 cycle from a packet to the first row that lies in it, 2 if
+    it is the last. Buffering: 71 bytes (127 with such rows), and a block for each CDU. Combinational paths:
+    ``i.valid``, ``i.p`` and ``o.ready`` to ``i.ready``.
 
     Source: JPEG-ACT, section III-G, Figure 15b.
 
@@ -113,9 +114,9 @@ class Splitter(wiring.Component):
         granule = sizes.granule
         unit, fine = 8 * granule, granule.bit_length() - 1
         piece, most, packet = sizes.piece // granule, sizes.block // granule, PACKET // granule
-        halves = sizes.pieces == 2 and not sizes.wide  # a block is always two pieces, however short it is
+        steady = sizes.pieces > 1 and not sizes.wide  # a block is always as many pieces, however short it is
         # What may be behind a place in the stream, up to where it goes on.
-        ahead = most if halves else piece
+        ahead = most if steady else piece
         depth = ahead - 1
         # A block without a mask is shown as if it had one, so that what is after its head always begins in the same
         # lanes; unless that would take another piece.
@@ -132,7 +133,7 @@ class Splitter(wiring.Component):
         # A counted block that says it is longer than a packet, which none of its kind is: another packet has to go.
         # Where packets are the pieces of blocks, it has two of them like others.
         skips, leaps = Signal(), Signal()
-        goes = moved & whole if halves else moved  # nothing in front of the next place is wanted again
+        goes = moved & whole if steady else moved  # nothing in front of the next place is wanted again
         # Places in the stream, after `depth` lanes: where the block begins, the stream ends, the next piece begins.
         reach = max(depth + packet, most + sizes.head).bit_length() + 1 + sizes.counted
         # The shortest block begins at ``bound`` at the latest.
@@ -141,7 +142,7 @@ class Splitter(wiring.Component):
         bits = (packet - 1).bit_length()
         passed = Signal(len(base) - bits)  # packets
         # Where the piece begins, of what is kept and the packet at the input. The mask's own is below.
-        look = Digits([2, 2, bits - 4], packet, "look", init=None)
+        look = Digits([*digits_of(4, platform), bits - 4], packet, "look", init=None)
         # One bit for each piece of a block: what is to move; the same, for each CDU.
         step = Signal(sizes.pieces, init=1)
         pick = [Signal(sizes.pieces, name=f"pick_{c}") for c in range(sizes.cdus)]
@@ -151,7 +152,8 @@ class Splitter(wiring.Component):
             there.eq(closed | (self.i.valid & ~self.i.p.last)),
             self.wants.eq(discarding | (running & ~closed)),
         ]
-        # What is kept, as soon as nothing else of it is wanted. A block's second half may begin in it.
+        # What is kept, as soon as nothing else of it is wanted. A block's later pieces may begin in it, but not if the
+        # block begins in what was kept before: its pieces but the last are shorter than what of a packet is not kept.
         with m.If((goes & near) | leaps | (step[0] & look.reaches(depth))):
             m.d.sync += store.eq(source[-len(store) :])
         with m.If(goes):
@@ -166,8 +168,8 @@ class Splitter(wiring.Component):
             return (place - base)[len(base) - 1]
 
         lanes = [Cat(store, source).word_select(k, unit) for k in range(depth + packet)]
-        coarse = window(m, lanes, look[2:], piece + 15)
-        next_piece = Cat(window(m, coarse, look[:2], piece))
+        coarse = window(m, lanes, look[-1:], piece + 15)
+        next_piece = Cat(window(m, coarse, look[:-1], piece))
         # The mask, of which the order does not matter: of the lanes that are a mask's length apart, one is in it. It is
         # where the piece begins, or, with a byte for each half in front of any, so many lanes behind.
         length = MASK // granule
@@ -192,19 +194,35 @@ class Splitter(wiring.Component):
         # A block's length is a constant of the mode and what its mask adds, or its first byte, or its segments.
         fixed = Signal(range(sizes.block + 1))
         m.d.sync += fixed.eq(mode.choose(lambda mode: mode.format.fixed))
+        waits = steady and sizes.pieces > 2  # what the first piece says, while the second one shows
+        if waits:
+            first_mask = Signal.like(mask, name="first_mask", reset_less=True)
+            with m.If(moved & step[0]):
+                m.d.sync += first_mask.eq(mask)
+            mask = first_mask
         # The mask's bits are added up as far as there is time for, to bits of several weights.
         sums = reduced(m, [list(mask), *([] for _ in range(VALUES.bit_length() - 1))], depth=DEPTH)
         weights = [weight for weight, column in enumerate(sums) for _ in column]
         count, counted = Signal(len(weights)), Signal(len(weights), reset_less=True)
         m.d.comb += count.eq(Cat(sums))
-        # While the first half shows, its length takes the place of the mask's count.
-        half, rest = [], piece if halves else 0
-        for weight in reversed(weights):
-            half.insert(0, rest >= 1 << weight)
-            rest -= half[0] << weight
-        with m.If((moved & (step[0] | whole)) | ~running):
-            m.d.sync += counted.eq(count | Mux(step[0] & running, 0, Cat(Const(bit, 1) for bit in half)))
-        counts = counted if halves else Mux(step[0], count, counted)
+        # While a piece but the last shows, where it ends takes the place of the mask's count.
+        def adds_up_to(number):
+            """Bits of these weights."""
+            chosen = []
+            for weight in reversed(weights):
+                chosen.insert(0, number >= 1 << weight)
+                number -= chosen[0] << weight
+            assert not number
+            return Cat(Const(bit, 1) for bit in chosen)
+
+        ends = [adds_up_to(piece * (k + 1) if steady else 0) for k in range(1 + waits)]
+        if waits:
+            with m.If(moved | ~running):
+                m.d.sync += counted.eq(Mux(~running | step[2], ends[0], Mux(step[1], count, ends[1])))
+        else:
+            with m.If((moved & (step[0] | whole)) | ~running):
+                m.d.sync += counted.eq(count | Mux(step[0] & running, 0, ends[0]))
+        counts = counted if steady else Mux(step[0], count, counted)
         if sizes.wide:
             items = {item: mode(lambda mode, item=item: mode.format.kind == "mask" and mode.format.item == item)
                      for item in (2, 4)}  # bytes
@@ -226,10 +244,17 @@ class Splitter(wiring.Component):
             m.d.comb += follow.eq(mode.choose(
                 lambda mode: says[mode.format.bits, mode.format.halves] if mode.format.counted
                 else further if mode.format.kind == "segments" else 0))
-            # As the counts: in front of a block, where its first half alone is what counts, it is nothing.
-            with m.If((moved & (step[0] | whole)) | ~running):
-                m.d.sync += followed.eq(Mux(step[0] & running, follow, 0))
-            said = followed if halves else Mux(step[0], follow, followed)
+            # As the counts: in front of a block, where its first pieces alone are what counts, it is nothing.
+            if waits:
+                follows = Signal.like(followed, reset_less=True)
+                with m.If(moved & step[0]):
+                    m.d.sync += follows.eq(follow)
+                with m.If(moved | ~running):
+                    m.d.sync += followed.eq(Mux(step[1] & running, follows, 0))
+            else:
+                with m.If((moved & (step[0] | whole)) | ~running):
+                    m.d.sync += followed.eq(Mux(step[0] & running, follow, 0))
+            said = followed if steady else Mux(step[0], follow, followed)
             terms.append((said if sizes.wide else said[:bits], 0))
         leaping = sizes.counted and not sizes.wide
         if leaping:
@@ -237,7 +262,7 @@ class Splitter(wiring.Component):
                 m.d.sync += skips.eq(0)
             with m.If(moved & whole):
                 m.d.sync += skips.eq(said[bits])
-        m.d.comb += whole.eq(step[-1] if halves else choose(
+        m.d.comb += whole.eq(step[-1] if steady else choose(
             (step[k], 1 if k == sizes.pieces - 1 else
              columns(m, [*terms, (fixed >> fine, 0)], len(base)) <= piece * (k + 1)) for k in range(sizes.pieces)))
         # Not even the shortest block is there: it is dealt out all the same, as that is known late, but is none.
@@ -248,7 +273,7 @@ class Splitter(wiring.Component):
             turns.next.eq(moved & whole),
         ]
         # Where the next piece begins: in the block, while it has more of them, or else behind it.
-        if not halves:
+        if not steady:
             more = Mux(whole, fixed >> fine, choose((step[k], Const(piece * (k + 1))) for k in range(sizes.pieces)))
             terms = [*((Mux(whole, term, 0), shift) for term, shift in terms), (more, 0)]
         # The upper digit for both carries into it, since the carry comes late.
@@ -267,14 +292,15 @@ class Splitter(wiring.Component):
             m.d.comb += near.eq(Mux(lower[4], carried, here))
         # The carry comes latest of all, hence last.
         m.d.comb += self.i.ready.eq(discarding | (leaps & ~closed) | Mux(lower[4], lets & carried, lets & here))
-        after_digits = [1 << lower[:2], 1 << lower[2:4], Mux(lower[4], turned.rotate_left(1), turned)]
+        later = [*look.values(lower[:4])[:-1], Mux(lower[4], turned.rotate_left(1), turned)]
         # One assignment each: a constant on its own would be taken for a reset, and spoil the clock's gate.
         with m.If(moved | self.start):
             m.d.sync += [digit.eq(Mux(self.start, first, value)) for (_, digit), first, value in zip(
-                look[:], [1 << begin[:2], 1 << begin[2:4], 1 << begin[4:]], after_digits, strict=True)]
+                look[:], look.values(begin), later, strict=True)]
         with m.If(moved | self.start | ~running):
             m.d.sync += place_mask(Mux(self.start, begin, after), masked & (self.start | (moved & whole)))
-        with m.If(moved & (whole | halves) | self.start):  # in the second half, with what is constant
+        settles = whole | (step[1] if waits else steady)  # for the last piece, with what is constant
+        with m.If(moved & settles | self.start):
             m.d.sync += base.eq(Mux(self.start, begin, Mux(whole, after, base + fixed)))
         if leaping:
             m.d.comb += leaps.eq(skips & there)

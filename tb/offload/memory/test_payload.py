@@ -189,11 +189,11 @@ async def begins_at_once(dut):
     bench, memory = await ready(dut, random, latency=1)
     start = memory.cycle + 1  # of the pulse
     await write(bench, memory, random, 0, random.bytes(BURST), SIZE)
-    assert [burst[2] - start for burst in memory.writes] == [9]  # the cycle after its eighth beat was stored
+    assert [burst[2] - start for burst in memory.writes] == [10]  # two cycles after its eighth beat was stored
     assert [cycle - start for cycle in memory.data] == list(range(12, 20))
     start = memory.cycle + 1
     run = await read(bench, memory, random, 0, BURST)
-    assert [burst[2] - start for burst in memory.reads] == [10]  # two cycles after the pulse, and eight beats
+    assert [burst[2] - start for burst in memory.reads] == [11]  # two cycles after the pulse, and eight beats and one
     assert np.diff(run.cycles["o"]).tolist() == [4]
 
 

@@ -10,16 +10,18 @@ from cocotbext.axi import AxiRamWrite, AxiWriteBus
 
 from actcodec.golden.offload.memory import traffic as golden
 from actcodec.rtl.offload.memory.writer import WINDOW, Writer
-from tb.harness import PATTERNS, SEED, Bench, pack, parameters, regress, rng, simulate
+from tb.harness import PATTERNS, SEED, Bench, pack, parameters, regress, rng, simulate, target
 from tb.memory import Flat, axi_ram, begin, ends, filled, reset, started
 from tb.offload.memory import places as make
 
 LATENCY = 300
 
 
-@pytest.mark.parametrize("memory", ["shared", *regress("independent")])
-def test_writer(memory):
-    simulate(Flat(Writer(memory=memory)), __file__, without=[few_writes_outstanding_are_enough, *OTHERS], memory=memory)
+@pytest.mark.parametrize("memory, target", [("shared", "cells"), *regress(
+    ("independent", "cells"), ("shared", "lut"), ("independent", "lut"))])
+def test_writer(memory, target):
+    simulate(Flat(Writer(memory=memory)), __file__, without=[few_writes_outstanding_are_enough, *OTHERS], target=target,
+             memory=memory)
 
 
 @pytest.mark.regress
@@ -205,11 +207,12 @@ async def leaves_at_once(dut, offset):
     random = rng()
     bench, memory = await started(dut, make.SIZE, random)
     await begin(dut)
-    start, places = memory.cycle + 1, make.rows(offset, 8, 1)
+    late = int(target() == "lut")
+    start, places = memory.cycle + 1 + late, make.rows(offset, 8, 1)
     run = await bench.run({"places": make.payloads(places), "sectors": [0]}, {}, random)
     await ends(dut)
     beats, stores = 1 + (offset > 0), parameters()["memory"] == "shared"
-    assert run.cycles["sectors"] == [3 + beats]
+    assert run.cycles["sectors"] == [3 + beats + late]
     assert [burst[2] - start for burst in memory.writes] == [(5 if stores else 3) + beats]
     first = 8 + beats if stores else 6
     assert [cycle - start for cycle in memory.data] == [first, first + 1][:beats]

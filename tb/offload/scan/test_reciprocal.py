@@ -2,8 +2,10 @@
 
 import cocotb
 import numpy as np
+import pytest
 
 from actcodec.golden.offload import scan
+from actcodec.rtl.common.target import TARGETS
 from actcodec.rtl.offload.scan.reciprocal import Reciprocal
 from tb.common.resets import reset_empties
 from tb.harness import PATTERNS, STALLS, Bench, rng, simulate
@@ -11,8 +13,9 @@ from tb.harness import PATTERNS, STALLS, Bench, rng, simulate
 LATENCY = 1
 
 
-def test_reciprocal():
-    simulate(Reciprocal(), __file__)
+@pytest.mark.parametrize("target", TARGETS)
+def test_reciprocal(target):
+    simulate(Reciprocal(), __file__, target=target)
 
 
 async def check(bench, random, words, plain=0, idle="never", stall="never"):

@@ -18,15 +18,23 @@ ALL = reference.MODES
 
 
 @pytest.mark.parametrize("cdus, modes", [
-    (4, JPEG_ACT), (4, ("sfpr", "jpeg-act", "segment", "segments")),
+    (4, JPEG_ACT), (4, ("sfpr", "jpeg-act", "segment", "segments")), (1, ("sfpr", "sfpr-zvc", "segments")),
     *regress(
-        (2, (*ALL, "trim", "jpeg-base")), (8, JPEG_ACT), (2, ALL), (3, (*JPEG_ACT, "trim")),
+        (1, ("sfpr", "mx-zvc", "three")), (2, ("sfpr", "mx-zvc", "segment", "brc")),
+        (2, ("sfpr-nibble", "sfpr-zvc")), (2, (*ALL, "trim", "jpeg-base")), (8, JPEG_ACT), (2, ALL),
+        (3, (*JPEG_ACT, "trim")),
         (4, ("sfpr-rice", "sfpr-zvc")), (4, ("jpeg-base", "sfpr")),
         (3, ("three", "half")), (3, ("mx", "mx-e2m1", "trim")), (2, ("mx", "mx-e3m2", "mx-e2m1", "zvc")),
         (4, ("mx-zvc", "mx-nibble", "sfpr-zvc", "mx")), (8, ("mx-e2m1-zvc", "sfpr")),
         (2, ("mx-zvc", "mx-rice", "mx-nibble", "zvc", "sfpr-rice")), (2, ("raw", "zvc", "raw-16", "zvc-16")))], ids=ids)
 def test_collector(cdus, modes):
     simulate(Collector(cdus, payloads.modes(modes)), __file__, cdus=cdus, modes=modes)
+
+
+@pytest.mark.regress
+@pytest.mark.parametrize("cdus, modes", [(1, JPEG_ACT), (2, ("sfpr", "mx-zvc", "segments"))], ids=ids)
+def test_for_luts(cdus, modes):
+    simulate(Collector(cdus, payloads.modes(modes)), __file__, target="lut", cdus=cdus, modes=modes)
 
 
 @pytest.mark.regress
@@ -115,7 +123,7 @@ async def rate_is_eight_cycles_for_a_block_of_each(dut):
     random = rng()
     driver = Driver(dut)
     await driver.bench.start()
-    turn = 3 if payloads.row_bytes(driver.modes) == 32 else 2 if driver.cdus <= 4 else 1  # cycles for the longest block
+    turn = Sizes(driver.cdus, payloads.modes(driver.modes)).pieces  # cycles for the longest block
     for mode in driver.modes:
         for kind in ("full", "zero", "any") if payloads.block_format(mode).kind != "fixed" else ("any",):
             count = 40

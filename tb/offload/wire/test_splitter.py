@@ -19,8 +19,10 @@ ALL = reference.MODES
 
 
 @pytest.mark.parametrize("cdus, modes", [
-    (4, JPEG_ACT),
+    (4, JPEG_ACT), (1, ("sfpr", "sfpr-zvc", "segments")),
     *regress(
+        (1, ("sfpr", "mx-zvc", "three", "narrow")), (2, ("sfpr", "mx-zvc", "segment", "brc")),
+        (2, ("sfpr-nibble", "sfpr-zvc")),
         (2, (*ALL, "trim", "jpeg-base", "segments", "mx")), (8, JPEG_ACT), (2, ALL),
         (3, ("three", "half")), (3, ("mx", "mx-e2m1", "trim")), (4, (*JPEG_ACT, "trim")),
         (8, ("trim", "sfpr")),
@@ -33,6 +35,12 @@ ALL = reference.MODES
         (2, ("sfpr-zvc", "zvc", "trim", "zvc-16", "raw-16")))], ids=ids)
 def test_splitter(cdus, modes):
     simulate(Splitter(cdus, payloads.modes(modes)), __file__, cdus=cdus, modes=modes)
+
+
+@pytest.mark.regress
+@pytest.mark.parametrize("cdus, modes", [(1, JPEG_ACT), (2, ("sfpr", "mx-zvc", "segments"))], ids=ids)
+def test_for_luts(cdus, modes):
+    simulate(Splitter(cdus, payloads.modes(modes)), __file__, target="lut", cdus=cdus, modes=modes)
 
 
 @pytest.mark.regress
