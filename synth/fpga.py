@@ -22,12 +22,13 @@ from rich.table import Table
 
 from actcodec.elaboration import netlist
 from actcodec.synth import records
-from actcodec.synth.catalogue import MAPPED, jobs
+from actcodec.synth.catalogue import MAPPED, NAMES, jobs
 from actcodec.synth.console import close, progress
 from actcodec.synth.flow import yosys
 from actcodec.synth.library import BUILD, SynthesisError, version
 from actcodec.synth.multipliers import absorb
 from actcodec.synth.sources import fingerprint
+from actcodec.units import UNITS, VARIANTS
 
 __all__ = ["DEVICE", "PLACERS", "RECORD", "Fit", "Neighbours", "fit", "key", "placed", "recall", "record", "tool"]
 
@@ -187,11 +188,14 @@ def fit(name, text, build=BUILD, parts=None):
 
 
 def placed(names):
-    """The jobs that go on the device: units as they are mapped to cells but made for LUTs, and of accelerators those
-    with one CDU, as presets have them."""
+    """The jobs that go on the device: units as they are mapped to cells but made for LUTs, and of accelerators the one
+    with one CDU; other variants if their own names are among ``names``."""
+    variants = [(unit, UNITS[unit].variants[variant]) for unit, variant in
+             (VARIANTS[name] for name in names if name in VARIANTS)]
+
     def fits(unit, parameters):
-        alone = [{"cdus": 1, **preset} for preset in unit.presets.values()]
-        return parameters in (alone if unit.name == "accelerator" else [unit.synth])
+        usual = {"cdus": 1} if unit.name == "accelerator" else unit.synth
+        return parameters == usual or (unit.name, parameters) in variants
 
     # A lane comes with its accelerator.
     return [job for job in jobs(names, fits, "lut") if fits(job.unit, job.parameters)]
@@ -209,7 +213,7 @@ def record(fits, keys, path=RECORD):
 
 
 @click.command()
-@click.argument("units", nargs=-1, type=click.Choice(MAPPED), metavar="[UNIT ...]")
+@click.argument("units", nargs=-1, type=click.Choice(NAMES), metavar="[UNIT ...]")
 @click.option("--jobs", "threads", default=2, show_default=True, type=click.IntRange(1),
               help="Units placed at the same time.")
 @click.option("--renew", is_flag=True, help="Record the figures in synth/fpga.json, for the documents.")
@@ -220,6 +224,7 @@ def command(units, threads, renew):
     Examples:
       python -m actcodec.synth fpga
       python -m actcodec.synth fpga dct --jobs 1
+      python -m actcodec.synth fpga accelerator-1-cdu-standalone
     """
     start, console = monotonic(), Console()
     work = placed(units or MAPPED)

@@ -134,10 +134,14 @@ def test_a_missing_tool_is_named(monkeypatch, tmp_path):
     assert recall("unit", text(Bank(8)), tmp_path) is None
 
 
-def test_accelerators_of_one_lane_fit_and_every_unit_is_placed():
+def test_one_accelerator_fits_and_every_unit_is_placed():
     labels = [job.label for job in fpga.placed(["quantize", "dct", "maxpool", "accelerator"])]
-    assert labels == ["quantize", "dct", "maxpool (width 16)", "accelerator (1 CDU)",
-                      "accelerator (1 CDU, standalone)"]
+    assert labels == ["quantize", "dct", "maxpool (width 16)", "accelerator (1 CDU)"]
+
+
+def test_variants_are_placed_by_their_own_names():
+    jobs = fpga.placed(["quantize", "accelerator-1-cdu-standalone", "splitter-rice"])
+    assert [job.label for job in jobs] == ["quantize", "accelerator (1 CDU, standalone)", "splitter (rice)"]
 
 
 def test_the_command_prints_what_fits_and_fails_with_what_does_not(monkeypatch):
