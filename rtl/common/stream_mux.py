@@ -15,8 +15,8 @@ class StreamMux:
     Between jobs, when nothing is chosen, nobody is valid or ready.
 
     Throughput, latency: those of a wire. Combinational paths: ``valid`` and ``payload`` forwards, ``ready`` backwards.
-    When it is made for LUTs, where a level of logic costs more than a register, each sink except those in ``uncut`` has
-    a skid buffer in front of it, which adds a cycle of latency and cuts all combinational paths.
+    When it is made for LUTs, where a level of logic costs more than a register, each sink except those in ``uncut`` is
+    preceded by a skid buffer, which adds a cycle of latency and cuts all combinational paths.
 
     Parameters
     ----------

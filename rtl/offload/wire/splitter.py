@@ -133,7 +133,7 @@ class Splitter(wiring.Component):
         # A counted block that says it is longer than a packet, which none of its kind is: another packet has to go.
         # Where packets are the pieces of blocks, it has two of them like others.
         skips, leaps = Signal(), Signal()
-        goes = moved & whole if steady else moved  # nothing in front of the next place is wanted again
+        goes = moved & whole if steady else moved  # nothing before the next place is needed again
         # Places in the stream, after `depth` lanes: where the block begins, the stream ends, the next piece begins.
         reach = max(depth + packet, most + sizes.head).bit_length() + 1 + sizes.counted
         # The shortest block begins at ``bound`` at the latest.
@@ -244,7 +244,7 @@ class Splitter(wiring.Component):
             m.d.comb += follow.eq(mode.choose(
                 lambda mode: says[mode.format.bits, mode.format.halves] if mode.format.counted
                 else further if mode.format.kind == "segments" else 0))
-            # As the counts: in front of a block, where its first pieces alone are what counts, it is nothing.
+            # Like the counts, it is added with a block's last piece only; the others are as long as pieces are.
             if waits:
                 follows = Signal.like(followed, reset_less=True)
                 with m.If(moved & step[0]):
