@@ -16,11 +16,8 @@ __all__ = ["Ring", "RingError"]
 
 class RingError(RuntimeError):
     """The ring has stopped: a memory access of its own failed, a tensor had an error and ``stop_on_error`` is set, or
-    the accelerator was reset. Or a tensor has no report.
-
-    If :meth:`Ring.compress_many` or :meth:`Ring.decompress_many` raises it, ``results`` are those it has collected, and
-    ``waiting`` the numbers of the other tensors it has added, for :meth:`Ring.result`: now for those that have ended,
-    for the others after the next :meth:`Ring.start`.
+    the accelerator was reset. Or a tensor has no report. :meth:`Ring.compress_many` says what ``results`` and
+    ``waiting`` are.
     """
 
     results: Sequence[Result | AcceleratorError] = ()
@@ -116,8 +113,12 @@ class Ring:
 
     async def compress_many(self, jobs: Sequence[Mapping[str, Any]]) -> list[Result | AcceleratorError]:
         """Compresses tensors, each described by the parameters of :meth:`compress`, and returns the result, or the
-        error, of each, in their order. If the ring stops, the :class:`RingError` has the results so far. Each tensor is
-        released as it is added, which starts a ring that an error has stopped again."""
+        error, of each, in their order. Each tensor is released as it is added, which starts a ring that an error has
+        stopped again.
+
+        What it raises, :class:`RingError` if the ring stops, or ValueError for a tensor with illegal parameters, has
+        two attributes: ``results``, those so far, and ``waiting``, the numbers of the other tensors that were added,
+        for :meth:`result`: now for those that have ended, for the others after the next :meth:`start`."""
         return await self._many(self.compress, jobs)
 
     async def decompress_many(self, jobs: Sequence[Mapping[str, Any]]) -> list[Result | AcceleratorError]:
@@ -139,8 +140,8 @@ class Ring:
                     results.append(await self.result(number))
                 except AcceleratorError as error:
                     results.append(error)
-        except RingError as error:
-            error.results, error.waiting = results, [number for number in numbers if number in self._tasks]
+        except BaseException as error:  # of any kind: nobody else knows the numbers
+            vars(error).update(results=results, waiting=[number for number in numbers if number in self._tasks])
             raise
         return results
 

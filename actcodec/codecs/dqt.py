@@ -207,7 +207,8 @@ class Steps(Table):
     @classmethod
     def check(cls, value: Any) -> Any:
         if not isinstance(value, Table | str) and np.ndim(value) == 0:
-            return cls(f"{value:g}", cls.numbers_of(value))
+            numbers = cls.numbers_of(value)  # first: not all that it refuses can be a name
+            return cls(f"{value:g}", numbers)
         return super().check(value)
 
     @classmethod

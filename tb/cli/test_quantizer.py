@@ -131,7 +131,7 @@ def test_help_says_what_tables_there_are():
 @pytest.mark.parametrize("options, what", [
     ({"dqt": "optM"}, "unknown DQT 'optM', legal are optL"), ({"dqt": np.zeros(64)}, "below 0.5"),
     ({"dqt": 0.4}, "below 0.5"), ({"dqt": np.ones(63)}, "63 values"), ({"dqt": np.nan}, "finite"),
-    ({"dead_zone": 4}, "dead_zone is 4"),
+    ({"dqt": b"2"}, "legal are 64 numbers, or one"), ({"dead_zone": 4}, "dead_zone is 4"),
     ({"dead_zone": 0.5}, "dead_zone is 0.5, must be 0 to 3"), ({"quantizer": "mul"}, "must be sh, div")], ids=str)
 def test_wrong_options_are_refused(options, what):
     with pytest.raises(ValueError, match=what):

@@ -139,6 +139,17 @@ def test_a_ring_that_stops_has_the_results_so_far(simulator, driver, random):
         one.nbytes for one in x[3:]]
 
 
+def test_a_tensor_that_is_refused_takes_no_result_with_it(simulator, driver, random):
+    x = tensors(random, simulator, 3)
+    ring = run(Ring.open(driver, RING, 8))
+    jobs = [job(k, one, "raw") for k, one in enumerate(x)]
+    jobs[2]["mode"] = "jpeg-act"
+    with pytest.raises(ValueError, match="jpeg-act was not built in") as refusal:
+        run(ring.compress_many(jobs))
+    assert refusal.value.results == [] and refusal.value.waiting == [0, 1]
+    assert [run(ring.result(number)).counters["bytes_in"] for number in (0, 1)] == [one.nbytes for one in x[:2]]
+
+
 def test_what_cannot_be_is_refused(driver):
     for address, size, text in ((RING, 3, "size must be a power of two up to 8, not 3"), (RING, 16, "up to 8, not 16"),
                                 (RING + 32, 4, "address must be a multiple of 512"),
