@@ -19,7 +19,7 @@ RULES = ("rceil", "floor", "even")  # in the order of their codes
 LANES = 8
 STORED = 6  # rows until the scale of the first one is known
 FAR = 0b100000  # a field of a code, in two's complement, with which all is zero
-LATENCY = 10  # rows that come in until the first one leaves
+LATENCY = 9  # rows that come in until the first one leaves
 
 
 def _exceeds(one, other):
@@ -58,7 +58,7 @@ class Encode(wiring.Component):
     reach. An exponent below that of the element's smallest normal number is a shift to the right, so that normal,
     subnormal and integer elements are one datapath. Both scales of a block leave in front of its first row.
 
-    Throughput: a sector a cycle, 8 cycles a block. Latency: 10 cycles. Buffering: ten rows; a row moves only when
+    Throughput: a sector a cycle, 8 cycles a block. Latency: 9 cycles. Buffering: nine rows; a row moves only when
     another comes in, or after the last one, which flushes the unit. Combinational path: ``chunks.ready`` to
     ``i.ready``.
 
@@ -184,13 +184,16 @@ class Encode(wiring.Component):
         base, hidden, now_hidden = Signal(signed(6), reset_less=True), Signal(reset_less=True), Signal()
         m.d.comb += now_hidden.eq(Mux(begins, some & lacks, hidden))
         first = Signal(8, reset_less=True)
-        # One adder: the lowest bit of the sum carries whether the exponent goes up, but not from that of zeros.
-        scale = wire(Mux(hidden, NAN, ((held - bottom + held[1:].any()) >> 1)[:8]))
+        # Right when the next four begin. One adder: the lowest bit of the sum carries whether the exponent goes up, but
+        # not from that of zeros.
+        scale = wire(Mux(some & lacks, NAN, ((newest - bottom + newest[1:].any()) >> 1)[:8]))
 
         row = [register(self._packed(most[1:], *lane), "row") for lane in lanes]
-        top = register((most[1:] + self._constant(lambda form: form.bias + form.emax))[:9], "top")
-        for _ in range(STORED - 4):
-            row, top = [register(lane, "row") for lane in row], register(top, "top")
+        top = register(most[1:], "most")
+        for _ in range(STORED - 5):
+            row, top = [register(lane, "row") for lane in row], register(top, "most")
+        row, top = ([register(lane, "row") for lane in row],
+                    register((top + self._constant(lambda form: form.bias + form.emax))[:9], "top"))
         row = [register(lane, "row") for lane in row]
         with m.If(move):
             m.d.sync += [most.eq(greatest), some.eq(Cat(nans).any() | (some & ~begins)), hidden.eq(now_hidden),
@@ -210,7 +213,7 @@ class Encode(wiring.Component):
         head = Signal()
         size = self._constant(lambda form: form.width)
         m.d.comb += [
-            head.eq(phase == LATENCY % 8),
+            head.eq(phase == LATENCY % 8),  # when the next block begins
             chunks.p.data.as_value().eq(Mux(head, Cat(first, scale, row), row)),
             chunks.p.count.eq(size + Mux(head, HALVES, 0)),
         ]
@@ -227,13 +230,17 @@ class Encode(wiring.Component):
 
     # ------------------------------------------------------------------------------------------- of the format
     def _any(self, holds):
-        """Whether the function ``holds`` is true of the format: a register for each set of formats."""
+        """Whether the function ``holds`` is true of the format: a register for each format, a gate for each set."""
         some = tuple(place for place, form in enumerate(self.formats) if holds(form))
         if len(some) in (0, len(self.formats)):
             return Const(len(some) > 0, 1)
         if some not in self._flags:
             flag = Signal(name="is_" + "_".join(self.formats[place].name for place in some), reset_less=True)
-            self._m.d.sync += flag.eq(Cat(self.format == place for place in some).any())
+            if len(some) == 1:
+                self._m.d.sync += flag.eq(self.format == some[0])
+            else:
+                self._m.d.comb += flag.eq(Cat(self._any(lambda form, place=place: form is self.formats[place])
+                                              for place in some).any())
             self._flags[some] = flag
         return self._flags[some]
 
@@ -302,8 +309,7 @@ class Encode(wiring.Component):
         return Mux(base[8] | base[5:8].all(), base[:6], FAR)
 
     def _shift(self, row, base, hidden):
-        """Magnitude of the element's code, its guard bit, whether there is anything behind that, sign, and whether it
-        is infinity that saturates."""
+        """Magnitude of the element's code, its guard bit, whether there is anything behind that, and sign."""
         size, wire = self.width - 1, self._wire
         sign, distance, far, fraction = self._unpacked(row)
         field = wire((base - distance).as_unsigned())  # the code's exponent, unless it is less than 1
@@ -321,32 +327,31 @@ class Encode(wiring.Component):
         zero, below = wire(~field.any()), wire(beneath & field[3:-1].all())
         special = wire(far & tail & ~hidden)
         number, infinite = (wire(special & one) for one in (guard, ~guard))
-        saturates = infinite & self._any(lambda form: form.infinity is None)
-        if any(form.name == "e4m3" for form in self.formats):  # whose largest code but one is NaN's
-            saturates |= (self._any(lambda form: form.name == "e4m3") & normal & field[:4].all()
-                          & mantissa[:3].all())
-        # The shift's sticky bit, which matters only if the guard bit is set; the guard bit; the code.
+        # The shift's sticky bit, which matters only if the guard bit is set; the guard bit; the code. What saturates is
+        # the greatest code with a guard bit.
+        lacks = self._any(lambda form: form.infinity is None)
         bits = wire(choose([
             (normal, Cat(Const(0, 1), guard, above)), (zero, whole), (below, Cat(lost, down)),
-            (infinite, Cat(Const(0, 2), self._constant(
+            (infinite, Cat(Const(0, 1), lacks, self._constant(
                 lambda form: form.largest if form.infinity is None else form.infinity))),
             (number, Cat(Const(0, 2), self._constant(lambda form: form.nan or 0)))]))
-        return [bits[2 : 2 + size], bits[1], bits[0] | tail, sign & ~number & ~hidden, saturates]
+        half = bits[1]
+        if any(form.name == "e4m3" for form in self.formats):  # whose largest code but one is NaN's
+            half |= (self._any(lambda form: form.name == "e4m3") & normal & field[:4].all() & mantissa[:3].all())
+        return [bits[2 : 2 + size], half, bits[0] | tail, sign & ~number & ~hidden]
 
-    def _round(self, magnitude, guard, tail, sign, saturates):
+    def _round(self, magnitude, guard, tail, sign):
         """The code, and whether it is the greatest one because the value was beyond it."""
-        largest = self._constant(lambda form: form.largest)
-        beyond = ((magnitude ^ largest)[: len(magnitude)] == 0) & guard
+        # A code above the greatest one, NaN's or infinity, has a guard bit only if it saturates.
+        beyond = self._wire((magnitude | ~self._constant(lambda form: form.largest)).all() & guard)
         up = guard & (tail | magnitude[0]) & ~beyond
         if any(form.name == "e4m3" for form in self.formats):
-            clears = self._any(lambda form: form.name == "e4m3") & saturates
-            up &= ~clears
+            clears = self._any(lambda form: form.name == "e4m3") & beyond
             magnitude = Cat(magnitude[0] & ~clears, magnitude[1:])
         # -(n + up) = ~n + (1 - up): one incrementer rounds and negates.
         negates = sign & self._any(lambda form: form.integer)
         total = self._wire((Cat(magnitude, 0) ^ negates.replicate(len(magnitude) + 1)) + (up ^ negates))
-        code = choose((self._any(lambda form, width=width: form.width == width and not form.integer),
-                       Cat(total[: width - 1], sign)) for width in {form.width for form in self.formats
-                                                                    if not form.integer})
-        code |= Mux(self._any(lambda form: form.integer), total, 0)
-        return code[: self.width], beyond | saturates
+        # Floats have zeros from the place of their sign on.
+        code = total | Cat(sign & self._any(lambda form, width=width: form.width == width and not form.integer)
+                           for width in range(1, self.width + 1))
+        return code[: self.width], beyond

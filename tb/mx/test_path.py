@@ -17,7 +17,7 @@ from tb.offload.wire import payloads
 
 MIXED = ("mx-zvc", "sfpr-zvc", "mx-rice", "mx", "mx-e2m1-zvc", "mx-nibble", "sfpr-rice", "mx-e3m2", "brc")
 MALFORMED = 8  # a bit of error
-LATENCY = {"none": (10, 2), "zvc": (21, 12), "nibble": (22, 7), "rice": (29, 19)}  # cycles, compress and decompress
+LATENCY = {"none": (9, 2), "zvc": (20, 12), "nibble": (21, 7), "rice": (28, 19)}  # cycles, compress and decompress
 CUTS = {"none": (2, 2), "zvc": (5, 4), "nibble": (5, 4), "rice": (5, 4)}  # how many more when made for LUTs
 
 
