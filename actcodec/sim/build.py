@@ -7,10 +7,12 @@ itself is kept as well, by the sources that make it, since most changes of these
 
 import os
 import re
+import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from actcodec.elaboration import module
@@ -29,6 +31,7 @@ COMPILE = ("-std=c++17", "-fPIC", *LIMITS, "-DVM_COVERAGE=0", "-DVM_SC=0")
 HIDDEN = "-fvisibility=hidden"  # a process may load several libraries
 RUNTIME = ("verilated", "verilated_dpi", "verilated_threads")
 TOP = "Vtop"
+STARTED = time.time()  # before most of what makes Verilog is imported
 FEW = 1 << 19  # bytes of C++ that are compiled at once: the headers of several files would take longer
 
 
@@ -36,8 +39,13 @@ def elaborated(name: str, build: Callable[[], str], modules: Iterable[str], *kno
                what: str | None = None, target: str = "cells") -> str:
     """The Verilog of the component that ``build()`` returns as the module ``name``, without its parts. It is kept by
     what is ``known`` of the component, by its ``target``, and by the files of ``modules`` and of all that they
-    import."""
-    path = cache_folder() / f"{name}-{key(name, known, target, files=files(__name__, *modules))}.v"
+    import; it is not kept if one of these has changed since this process started, which may have imported it before."""
+    sources = files(__name__, *modules)
+    if any(source.stat().st_mtime > STARTED for source in sources):
+        with TemporaryDirectory() as folder:
+            return _elaborate(Path(folder), name, build, target).read_text()
+    yosys = os.environ.get("AMARANTH_USE_YOSYS")
+    path = cache_folder() / f"{name}-{key(name, known, target, yosys, files=sources)}.v"
     return build_once(path, _elaborate, name, build, target, what=what).read_text()
 
 

@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.metadata
+import os
 import platform
 import signal
 import subprocess
@@ -66,6 +67,7 @@ class Unit(wiring.Component):
         return m
 """}.items():
         (folder / f"{name}.py").write_text(text)
+        os.utime(folder / f"{name}.py", (0, 0))  # before this process started
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     yield folder
@@ -85,9 +87,10 @@ def test_verilog_is_kept_by_the_files_that_make_it(package):
 
         return build.elaborated("top", lambda: calls.append(1) or Unit(), ["somebodys.unit"])
 
-    def change(name, text):
+    def change(name, text, when=0):
         path = package / f"{name}.py"
         path.write_text(path.read_text() + text)
+        os.utime(path, (when, when))
 
     text = elaborated()
     change("other", "# that nobody imports\n")
@@ -97,6 +100,9 @@ def test_verilog_is_kept_by_the_files_that_make_it(package):
     change("parts/one", "ONE = 5\n")
     importlib.reload(sys.modules["somebodys.parts.one"])
     assert elaborated() != text and len(calls) == 3
+    change("parts/one", "# while this process runs\n", time.time())
+    for count in 4, 5:
+        assert elaborated() != text and len(calls) == count  # not kept
 
 
 def test_what_a_lane_does_not_have_does_not_concern_it():
