@@ -20,7 +20,8 @@ __all__ = ["CHUNK", "CODERS", "MOST", "Scales", "codes_layout"]
 CODERS = ("zvc", "nibble", "rice")
 CHUNK = MASK + 8  # bytes, of a coder
 BLOCKS = 3  # whose scales wait
-# Rows that a coder, with skid buffers around it, holds at most: a block's second scale leaves with its fifth row.
+# Rows that a coder, with skid buffers around it, holds at most when it decompresses: a block's second scale leaves with
+# its fifth row. Compressing, both leave with the first one, so that it may hold as many as the blocks have.
 MOST = 8 * BLOCKS - HALF
 
 
@@ -45,10 +46,10 @@ class Scales(wiring.Component):
     A first byte that counts less than the scales is malformed; its block is zeros.
 
     Throughput: a row a cycle. Latency: none from ``i`` to ``codes`` and from ``mask`` to ``mask_o``, 1 cycle from
-    ``coded`` to ``chunks`` and from ``values`` to ``rows``. Buffering: the scales of three blocks, as none of the
-    coders holds more than 18 rows, of 20 that could be; and a row. Combinational paths: ``i`` to ``codes``,
-    ``codes.ready`` to ``i.ready``, ``chunks.ready`` to ``coded.ready``, ``rows.ready`` to ``values.ready``, ``mask``
-    and ``empty`` to ``mask_o`` and ``empty_o``.
+    ``coded`` to ``chunks`` and from ``values`` to ``rows``. Buffering: the scales of three blocks, as no coder holds
+    more than 22 rows, of 24 that could be, and when it decompresses 20 of 20; and a row. Combinational paths: ``i`` to
+    ``codes``, ``codes.ready`` to ``i.ready``, ``chunks.ready`` to ``coded.ready``, ``rows.ready`` to ``values.ready``,
+    ``mask`` and ``empty`` to ``mask_o`` and ``empty_o``.
 
     Source: docs/formats.md, "MX".
 

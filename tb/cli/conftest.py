@@ -1,5 +1,7 @@
 """What several benches of the command line begin with."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -16,12 +18,13 @@ def own_lanes():
 
 @pytest.fixture(autouse=True)
 def one_lane(request, monkeypatch):
-    """One lane, of all modes and formats, is compiled for the accelerators of all tests but those of ``own_lanes``;
+    """One lane, with all that it can have, is compiled for the accelerators of all tests but those of ``own_lanes``;
     three lanes are those that other benches have."""
     def accelerator(cdus, modes, **hardware):
-        if (cdus, modes) == (3, chance.EVERY):
-            return chance.LARGE
-        return Accelerator(cdus, modes, **hardware | ({"formats": chance.FORMATS} if modes == chance.EVERY else {}))
+        if modes != chance.EVERY:
+            return Accelerator(cdus, modes, **hardware)
+        return chance.LARGE if cdus == chance.LARGE.cdus else replace(chance.LANE, cdus=cdus, **hardware | {
+            "formats": chance.FORMATS, "scan": True})
 
     if "own_lanes" not in request.fixturenames:
         monkeypatch.setattr("actcodec.sim.simulator.Accelerator", accelerator)

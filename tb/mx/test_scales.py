@@ -8,7 +8,7 @@ from cocotb.triggers import ClockCycles, FallingEdge
 from actcodec.golden.mx import coded, element, path
 from actcodec.golden.mx.path import HEAD
 from actcodec.rtl.mx.element import FORMATS, HALF
-from actcodec.rtl.mx.scales import CHUNK, CODERS, MOST, Scales
+from actcodec.rtl.mx.scales import BLOCKS, CHUNK, CODERS, MOST, Scales
 from tb.harness import PATTERNS, SEED, STALLS, Bench, Sink, Source, chunk, parameters, regress, rng, simulate
 from tb.offload.wire.payloads import cut
 
@@ -82,7 +82,8 @@ class Driver(Bench):
         """Rows enter the coder by the end ``enter``, and others leave it by ``leave``, behind them: at most as many are
         in it as it holds. ``inner`` and ``sink`` are the ports that give what enters, and what comes of what leaves."""
         random, ends = self.random, [enter, leave, sink, *inner]
-        most = int(random.integers(9, MOST, endpoint=True))
+        limit = MOST if int(self.dut.decompress.value) else 8 * BLOCKS
+        most = int(random.integers(9, limit, endpoint=True))
         least = int(random.integers(1, min(most - 7, 9)))  # rows behind which one leaves
         total = len(leave._queue)
 

@@ -20,15 +20,14 @@ JPEG_ACT = ("sfpr", "sfpr-zvc", "jpeg-act", "brc")
 STREAMS = tuple(mode.name for mode in codecs.lane_modes() if mode.format.endless)  # instead of blocks
 EVERY = tuple(mode.name for mode in codecs.lane_modes())
 FORMATS = tuple(limits.FORMATS)
-LANE = Accelerator(1, EVERY, formats=FORMATS)  # which many tests use, as it takes long to compile
-LANES = Accelerator(4, EVERY, formats=FORMATS)  # four of the same
+LANE = Accelerator(1, EVERY, formats=FORMATS, scan=True)  # which many tests use, as it takes long to compile
+LANES, LARGE = replace(LANE, cdus=4), replace(LANE, cdus=3, payload="both", queue=16)  # several of the same
 SMALL = ("raw", "sfpr-zvc", "brc", "zvc")  # quickly compiled
 EQUIPPED = Accelerator(2, SMALL, formats=FORMATS, payload="both", scan=True, queue=8)  # with all that is optional
 SINGLE = replace(EQUIPPED, cdus=1)  # one of its lanes
 # Lanes that never wait for each other at memory; and payloads in memory alone, with few reads outstanding.
 INDEPENDENT = Accelerator(2, JPEG_ACT, memory="independent", scan=True, queue=256)
 STORED = Accelerator(4, ("sfpr-zvc", "brc"), outstanding=8, address_width=64, payload="memory", scan=True, queue=8)
-LARGE = Accelerator(3, EVERY, payload="both", scan=True, queue=16)  # with all modes, and all of it but formats
 LUTS = Accelerator(2, JPEG_ACT, scan=True, target="lut")
 ALONE = Accelerator(1, JPEG_ACT, payload="both", scan=True, queue=256, target="lut")  # one lane, with all but formats
 CONFIGURATIONS = (
