@@ -119,22 +119,37 @@ class Ring:
         What it raises, :class:`RingError` if the ring stops, or ValueError for a tensor with illegal parameters, has
         two attributes: ``results``, those so far, and ``waiting``, the numbers of the other tensors that were added,
         for :meth:`result`: now for those that have ended, for the others after the next :meth:`start`."""
-        return await self._many(self.compress, jobs)
+        return await self._many(self._planner.compress, jobs)
 
     async def decompress_many(self, jobs: Sequence[Mapping[str, Any]]) -> list[Result | AcceleratorError]:
         """The same with :meth:`decompress`."""
-        return await self._many(self.decompress, jobs)
+        return await self._many(self._planner.decompress, jobs)
 
     # ----------------------------------------------------------------------------------------------------------- parts
-    async def _many(self, add, jobs):
+    async def _many(self, plan, jobs):
         """Releases each as soon as its descriptor is written, so that hardware works while others are planned. In a
-        full ring one has to raise the interrupt."""
+        full ring one has to raise the interrupt; and the last one, which is known when the next one is refused."""
         numbers, every = [], max(self.size // 2, 1)
         results: list[Result | AcceleratorError] = []
+
+        async def planned(index):
+            if index == len(jobs):
+                return None, None
+            try:
+                job = dict(jobs[index])
+                notify = job.pop("notify", index % every == every - 1)
+                return (await plan(**job), notify), None
+            except Exception as error:
+                return None, error
+
         try:
-            for index, job in enumerate(jobs):
-                numbers.append(await add(**{"notify": index % every == every - 1 or index == len(jobs) - 1, **job}))
+            ahead, refusal = await planned(0)
+            while ahead:
+                (task, notify), (ahead, refusal) = ahead, await planned(len(numbers) + 1)
+                numbers.append(await self._add(task, notify or not ahead))
                 await self.start()
+            if refusal:
+                raise refusal
             for number in numbers:
                 try:
                     results.append(await self.result(number))

@@ -143,7 +143,7 @@ def test_a_tensor_that_is_refused_takes_no_result_with_it(simulator, driver, ran
     x = tensors(random, simulator, 3)
     ring = run(Ring.open(driver, RING, 8))
     jobs = [job(k, one, "raw") for k, one in enumerate(x)]
-    jobs[2]["mode"] = "jpeg-act"
+    jobs[2] |= {"mode": "jpeg-act", "shape": (1, 1, 8, 8)}
     with pytest.raises(ValueError, match="jpeg-act was not built in") as refusal:
         run(ring.compress_many(jobs))
     assert refusal.value.results == [] and refusal.value.waiting == [0, 1]
