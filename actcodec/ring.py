@@ -129,7 +129,7 @@ class Ring:
     async def _many(self, plan, jobs):
         """Releases each as soon as its descriptor is written, so that hardware works while others are planned. In a
         full ring one has to raise the interrupt; and the last one, which is known when the next one is refused."""
-        numbers, every = [], max(self.size // 2, 1)
+        numbers, every = list[int](), max(self.size // 2, 1)
         results: list[Result | AcceleratorError] = []
 
         async def planned(index):
