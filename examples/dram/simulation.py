@@ -23,10 +23,10 @@ PHY_SELECT = 0x800  # the controller's register that takes memory over from soft
 
 
 @cache
-def library(modes, outstanding, depth):
+def library(modes, formats, outstanding, depth):
     """The library of an accelerator of one lane and its memory; kept for next time."""
     logging.disable(logging.INFO)  # LiteX tells a lot
-    parts = design(Accelerator(1, modes, outstanding=outstanding, payload="memory", scan=True))
+    parts = design(Accelerator(1, modes, formats=formats, outstanding=outstanding, payload="memory", scan=True))
     dram = controller.controller(depth)
     board = controller.board(parts["top"], "top", dram) + parts["top"] + dram
     objects = build.compiled({"board": board, "top_lane": parts["top_lane"]}, what={
@@ -50,15 +50,15 @@ class Machine:
 
     Parameters
     ----------
-    modes : tuple of str
+    modes, formats : tuple of str
     outstanding : int
         The accelerator's.
     depth : int
         Commands that the controller holds for each bank.
     """
 
-    def __init__(self, modes, outstanding=384, depth=DEPTH):
-        self.library = library(tuple(modes), outstanding, depth)
+    def __init__(self, modes, outstanding=384, depth=DEPTH, formats=("float32",)):
+        self.library = library(tuple(modes), formats, outstanding, depth)
         self.world = self.library.dram_create()
         self._done(self.library.dram_control(self.world, PHY_SELECT, 1), "the controller")
 
