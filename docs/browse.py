@@ -15,12 +15,12 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote, urldefrag
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import TimeoutError, sync_playwright
 
 __all__ = ["browsing", "chromium", "faults", "main"]
 
 SHOWN = ("index", "papers/jpeg-act", "architecture", "timing", "ratios", "units", "reference", "registers")
-PATIENCE = 20_000  # ms
+PATIENCE, TRIES = 30_000, 10  # ms to find something in all tries
 SIZES = {"wide": (1400, 900), "narrow": (390, 844)}
 
 
@@ -70,10 +70,15 @@ def faults(browser, folder, home):
             yield f"{url}: {status or 'no answer'}"
     page.set_viewport_size(dict(zip(("width", "height"), SIZES["wide"], strict=True)))
     page.goto(f"{home}/index.html")
-    page.fill("input[name=query]", "splitter")
-    try:
-        page.wait_for_selector(".md-search-result__item a", timeout=PATIENCE)
-    except Exception:  # playwright's, of whatever kind
+    for _ in range(TRIES):  # the page may not listen yet
+        for text in "", "splitter":
+            page.fill("input[name=query]", text)
+        try:
+            page.wait_for_selector(".md-search-result__item a", timeout=PATIENCE / TRIES)
+            break
+        except TimeoutError:
+            continue
+    else:
         yield "the search finds nothing"
     page.close()
 
