@@ -24,9 +24,9 @@ from tb.soak import chance
 from tb.soak import run as soak
 from tb.soak.session import Session
 
-CODED = Accelerator(1, ("sfpr", "sfpr-zvc", "jpeg-act"), formats=("float32", "int8"))
+CODED = Accelerator(1, tuple(mode.name for mode in lane_modes() if mode.codes), formats=("float32", "int8"))
 HALF = Accelerator(1, ("sfpr", "brc"), formats=("float32", "bfloat16"), target="lut")
-MORE = [chance.SINGLE, chance.LANE]
+MORE = [chance.SINGLE, replace(chance.LANE, cdus=2)]
 BEAT = 32  # bytes
 
 

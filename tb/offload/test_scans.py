@@ -20,7 +20,7 @@ from actcodec.rtl.offload.control.register_map import ErrorCode
 from actcodec.sim.environment import KINDS, MemoryBehaviour
 from actcodec.sim.rtl_engine import Contents
 from actcodec.sim.simulator import Simulator
-from tb.harness import regress, selection
+from tb.harness import regress
 from tb.offload import draws
 from tb.offload.jobs import Job
 from tb.offload.scan.test_statistics import KINDS as VALUES
@@ -101,7 +101,10 @@ def test_a_scan_alone_has_no_payload(session):
 
 def test_channels_of_zeros_infinities_and_nans(session):
     scanned = [form for form in session.driver.formats if form != formats.CODES]  # those have their scales
-    for form, mode in selection.part(session.random, product(scanned, modes(session)), 3, many=12):
+    pairs = product(scanned, modes(session))
+    if len(modes(session)) > 12:  # each in one of the formats
+        pairs = ((str(session.random.choice(scanned)), mode) for mode in modes(session))
+    for form, mode in pairs:
         for kind in VALUES:
             session.scan(of(session, mode, (24, 11, 3, 4) if not mode.format.whole else (32, 11, 8, 2), (kind,), form))
 
