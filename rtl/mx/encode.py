@@ -309,7 +309,7 @@ class Encode(wiring.Component):
         return Mux(base[8] | base[5:8].all(), base[:6], FAR)
 
     def _shift(self, row, base, hidden):
-        """Magnitude of the element's code, its guard bit, whether there is anything behind that, and sign."""
+        """The magnitude of the element's code, its guard bit, its sticky bit, and the sign."""
         size, wire = self.width - 1, self._wire
         sign, distance, far, fraction = self._unpacked(row)
         field = wire((base - distance).as_unsigned())  # the code's exponent, unless it is less than 1
