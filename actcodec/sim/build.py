@@ -28,6 +28,7 @@ FAST, SLOW = "-O1", "-O0"
 LIMITS = ("--param=sccvn-max-alias-queries-per-access=10", "--param=dse-max-alias-queries-per-store=4")
 VERILATE = ("--cc", "-O3", "-Wno-fatal", "-Wno-lint", "--x-assign", "fast", "--timescale", "1ns/1ps")
 COMPILE = ("-std=c++17", "-fPIC", *LIMITS, "-DVM_COVERAGE=0", "-DVM_SC=0")
+LARGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}  # Verilator walks through 1 GB: takes 0.85 of the time
 HIDDEN = "-fvisibility=hidden"  # a process may load several libraries
 RUNTIME = ("verilated", "verilated_dpi", "verilated_threads")
 TOP = "Vtop"
@@ -100,7 +101,7 @@ def _verilate(folder, name, text, prefix, *arguments):
     root, source = verilator(), folder / f"{name}.v"
     source.write_text(text)
     call([root / "bin" / "verilator", *VERILATE, "--Mdir", folder, "--prefix", prefix, "--top-module", name, source,
-          *arguments], env={**os.environ, "VERILATOR_ROOT": str(root)})
+          *arguments], env={**os.environ, "VERILATOR_ROOT": str(root), **LARGE_PAGES})
 
 
 def _compile_all(folder, level, traced=False):

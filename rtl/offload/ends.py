@@ -42,9 +42,9 @@ class Ends:
 
     Memory's port moves a packet in four beats, so one waits in a register on either side of it: while a packet is
     stored, the collector fills the next one, and while the splitter takes one apart, the next one is put together. Its
-    readiness is late, for LUTs too late for the collector, from which a skid buffer then parts it; of one lane without
-    long rows, a slow register does. With one lane the splitter can miss a cycle after each packet; with several it gets
-    the next one at once from a skid buffer.
+    readiness is late for the collector. One lane without long rows has cycles between packets, so a slow register parts
+    them; of others a skid buffer does, for LUTs. With one lane the splitter can miss a cycle after each packet; with
+    several it gets the next one at once from a skid buffer.
 
     It is no component, as it shares that module, and as an accelerator without memory for payloads has nothing of it
     but wires.
@@ -82,8 +82,8 @@ class Ends:
             shape, one = memory.o.p.shape(), accelerator.cdus == 1
             seldom = one and all(mode.format.row <= 8 for mode in accelerator.modes)  # a packet in 14 cycles
             m.submodules.write_register = write = ResetInserter(clear)(
-                Register(shape) if target(platform) == "cells" else
-                Register(shape, slow=True) if seldom else Skid(shape))
+                Register(shape, slow=True) if seldom else
+                Register(shape) if target(platform) == "cells" else Skid(shape))
             inlet.submodules.read_register = read = ResetInserter(clear)(
                 Register(shape, slow=True) if one else Skid(shape))
             wiring.connect(m, write.o, memory.i)
