@@ -122,7 +122,7 @@ async def a_sector_moves_in_every_cycle(dut):
 
 @cocotb.test
 async def counters_are_those_of_all_bits(dut):
-    """In every lane, and beyond the lower half of a counter."""
+    """In every lane, with any number of lanes at once, and beyond the lower half of a counter."""
     random = rng()
     bench = await Bench.started(dut)
     form = parameters()["formats"][-1]
@@ -130,6 +130,9 @@ async def counters_are_those_of_all_bits(dut):
         x = np.ones((40, 64), np.float32)
         x.reshape(-1, 8)[::3, lane] = np.nan
         x.reshape(-1, 8)[1::3, lane] = -np.inf
+        await check(bench, random, x, form, "floor")
+    for value in np.nan, np.inf:
+        x = np.where(random.random((40, 64)) < 0.5, value, 1).astype(np.float32)
         await check(bench, random, x, form, "floor")
     await check(bench, random, np.full((1100, 64), np.nan, np.float32), form, "even")
     await check(bench, random, np.full((1100, 64), np.inf, np.float32), form, "even")
